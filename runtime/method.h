@@ -14,6 +14,9 @@
 // the state's memory): further runs of any method on it are refused until a
 // full reset or a restore.
 //
+// A chain is one of the lists of instructions in the file's execution plan;
+// nearly every method has one.
+//
 // Threads  one method, one thread; a second one gets ETX_BAD_STATE.
 
 #ifndef ETX_RUNTIME_METHOD_H
@@ -58,7 +61,7 @@ struct etx_method_input;   // the value that the caller set for one input
 // Called before and after each kernel, for profiling. The call has the operator
 // and the arguments, at their current sizes.
 typedef struct etx_run_observer {
-  // Before the kernel runs; `instruction` counts within its chain.
+  // Before the kernel runs; `instruction` is its position in its chain.
   void (*before)(void* context, size_t instruction, const etx_call* call);
   // After it, whether it succeeded or not.
   void (*after)(void* context, size_t instruction, const etx_call* call);
@@ -82,7 +85,7 @@ struct etx_method {
   size_t first_state_step;     // first step that writes state, or SIZE_MAX
   bool is_prepared;            // steps are ready for the present input sizes
   bool prepares_during_run;    // control flow or sizes depend on data
-  bool moved_pointers;         // some memory was replaced since the last run
+  bool inputs_moved;           // an input has a new address since the last run
   uint32_t busy;               // 1 while a thread is inside; atomic
   uint8_t* marks;              // by value: see method_types.h
   etx_diag* kernel_diag;       // kernels write their messages here
@@ -105,16 +108,17 @@ struct etx_method {
   etx_planned_memory state;          // data NULL: the method has none
   etx_random_stream* random;         // the random numbers of its operators
   const etx_run_observer* observer;  // NULL: none
-  // Runs all steps. A pointer, so that an image that never calls
-  // etx_method_observe does not link the loop with an observer.
+  // Runs all steps; returns the position of the one that failed, or step_count.
+  // A pointer, so that an image that never calls etx_method_observe does not
+  // link the loop with an observer.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
   etx_pte_plan plan;  // in the file
 };
 
-// Exact bytes of every block. Needs no memory and no kernels but those whose
-// rows state temporaries. Does not check whether the method can run.
-// ETX_NOT_FOUND: there is no such method; ETX_OUT_OF_RANGE: more bytes than
-// this machine can address.
+// Exact bytes of every block. Needs no memory. Of the kernel table it reads
+// only the functions that state temporary bytes. Does not check whether the
+// method can run. ETX_NOT_FOUND: there is no such method; ETX_OUT_OF_RANGE:
+// more bytes than this machine can address.
 ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
                                           etx_text name,
                                           etx_memory_needed* out_needed,
@@ -132,13 +136,14 @@ typedef struct etx_missing_sink {
 
 // Loads the method. Refuses what this build cannot run: missing operators (all
 // of them go to `missing`, which may be NULL), delegates, arguments of a wrong
-// kind, outputs that lie in constants; a method of fixed sizes is prepared.
+// kind, outputs that lie in constants. Prepares a method of fixed sizes.
 // `program` must stay where it is as long as the method lives, and so must the
 // blocks; `memory`, what its `state` points to, and `name` are copied. After a
-// failure another call may follow. The scratch of a stock file is zeroed and
-// gets its initial data; other scratch is left as it is. ETX_NOT_FOUND: no such
-// method; ETX_MISSING_OPERATOR, ETX_UNSUPPORTED: see above; ETX_OUT_OF_MEMORY,
-// ETX_BAD_ARGUMENT: a block is too small, not aligned, or missing.
+// failure, etx_method_init may be called again with the same memory. The
+// scratch of a stock file is zeroed and gets its initial data; other scratch is
+// left as it is. ETX_NOT_FOUND: no such method; ETX_MISSING_OPERATOR,
+// ETX_UNSUPPORTED: see above; ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: a block is
+// too small, not aligned, or missing.
 ETX_MUST_USE etx_status etx_method_init(etx_method* method,
                                         const etx_program* program,
                                         etx_text name,
@@ -204,9 +209,9 @@ ETX_MUST_USE etx_status etx_method_bind(etx_method* method,
                                         const etx_planned_memory* state,
                                         etx_diag* diag);
 
-// Checks sizes against bounds and symbols and sizes every tensor for them,
-// without running: what the first run after a change of sizes does. Useful to
-// take the shape phase out of a latency measurement.
+// Checks the input sizes against bounds and symbols, and computes the sizes of
+// all tensors from them, without running: what the first run after a change of
+// sizes does. Useful to take the shape phase out of a latency measurement.
 ETX_MUST_USE etx_status etx_method_prepare(etx_method* method, etx_diag* diag);
 
 #endif

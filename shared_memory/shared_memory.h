@@ -53,11 +53,13 @@ ETX_MUST_USE etx_status etx_shared_memory_init_zeroed(
     etx_shared_memory* shared, const etx_program* program, etx_bytes_mut block,
     etx_diag* diag);
 
-// The allocator that `method` is to be loaded with. ETX_NOT_FOUND if the
-// program has no such method.
+// The session's memory, with which `method` is to be loaded. The name is that
+// of ExecuTools, where memory is handed out by an allocator; here nothing is
+// allocated, and all methods of a session get the same memory. ETX_NOT_FOUND if
+// the program has no such method.
 ETX_MUST_USE etx_status
 etx_shared_memory_allocator(etx_shared_memory* shared, etx_text method,
-                            etx_planned_memory* out_allocator, etx_diag* diag);
+                            etx_planned_memory* out_planned, etx_diag* diag);
 
 // Where sizes and strides of a state are kept, by the caller.
 typedef struct etx_state_hold {

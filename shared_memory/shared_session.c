@@ -56,8 +56,9 @@ static bool is_zero(const etx_shared_state* state) {
   return all == 0;
 }
 
-// Writes the initial values of all states that match `prefix`: of those that
-// are zero, or of the others. Returns their number.
+// Writes initial values of states that match `prefix`: if `zeros`, of those
+// whose initial value is zero, else of the others. Returns the number of these
+// states.
 static size_t write_matching(const etx_program* program, uint8_t* arena,
                              etx_text prefix, bool zeros) {
   size_t count = 0;
@@ -162,11 +163,11 @@ etx_status etx_shared_memory_init_zeroed(etx_shared_memory* shared,
 
 etx_status etx_shared_memory_allocator(etx_shared_memory* shared,
                                        etx_text method,
-                                       etx_planned_memory* out_allocator,
+                                       etx_planned_memory* out_planned,
                                        etx_diag* diag) {
   etx_pte_plan plan;
   ETX_TRY(etx_program_find_plan(shared->program, method, &plan, diag));
-  *out_allocator = shared->planned;
+  *out_planned = shared->planned;
   return ETX_OK;
 }
 

@@ -1,5 +1,6 @@
-// Branch heads and joins are nodes with operators of their own, which exist in
-// the IR only: they have no kernel and are never written to a file.
+// Branch heads, joins, carries and iteration ends are nodes with operators of
+// their own, which exist in the IR only: they have no kernel and are never
+// written to a file.
 
 #include "exporter/ir/ir_cond.h"
 
@@ -54,7 +55,8 @@ etx_status etx_ir_add_head(etx_ir_module* module, etx_ir_method* method,
                         .shape = {.dtype = ETX_DTYPE_BOOL, .rank = 1},
                         .origin = ETX_IR_FROM_NODE,
                         .index = (uint32_t)method->node_count};
-  // The space keeps the name from colliding with the names of a model.
+  // The space keeps the name from being that of a value in the model, which
+  // would then get a suffix (etx_ir_add_value).
   token.name = etx_pool_format(module->pool, "cond %u", (uint64_t)cond);
   if (token.name.data == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_add_value(module, method, &token, out_token));
@@ -106,6 +108,7 @@ etx_status etx_ir_add_carry(etx_ir_module* module, etx_ir_method* method,
   value.index = (uint32_t)method->node_count;
   value.name = carry->name;
   if (value.name.size == 0) {
+    // etx_ir_add_value gives the carries of one loop different suffixes.
     value.name = etx_pool_format(module->pool, "loop_%u", (uint64_t)cond);
     if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
   }

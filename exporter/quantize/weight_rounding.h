@@ -3,8 +3,7 @@
 //
 //   int8   q in -127..127, one scale per row: w = q * scale
 //   int4   q in -8..7, stored as q + 8, two per byte with the even element in
-//   the
-//          high half; one scale for every `group` elements of a row
+//          the high half; one scale for every `group` elements of a row
 //
 // The int8 scale is the largest magnitude of the row divided by 127. The int4
 // scale is chosen from a few candidates by the smallest sum of squared errors.

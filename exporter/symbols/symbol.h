@@ -47,7 +47,7 @@ ETX_MUST_USE etx_status etx_symbols_add(etx_symbols* symbols, etx_text name,
 bool etx_symbols_find(const etx_symbols* symbols, etx_text name,
                       uint32_t* out_index);
 
-// Makes the symbol one that a node sets from the data of a tensor.
+// Makes the symbol a late one: a node sets it from the data of a tensor.
 void etx_symbols_make_late(etx_symbols* symbols, uint32_t index);
 
 // The late symbols that occur in a size, as bits.

@@ -111,11 +111,12 @@ ETX_MUST_USE etx_status etx_module_shared_open(etx_module_shared* shared,
 // Gives the session's memory back. No method runs on it any more.
 void etx_module_shared_close(etx_module_shared* shared);
 
-// What a method is loaded with to work on this session. ETX_NOT_FOUND: the
+// The session's memory, with which a method is loaded to work on this session.
+// The name is that of ExecuTools; nothing is allocated. ETX_NOT_FOUND: the
 // program has no such method.
 ETX_MUST_USE etx_status
 etx_module_shared_allocator(etx_module_shared* shared, const char* method,
-                            etx_planned_memory* out_allocator, etx_diag* diag);
+                            etx_planned_memory* out_planned, etx_diag* diag);
 
 // Loads a method. A NULL allocator gives it private state with initial values;
 // else the allocator is copied, and the session behind it outlives the method's

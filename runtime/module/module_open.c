@@ -154,10 +154,10 @@ void etx_module_shared_close(etx_module_shared* shared) {
 
 etx_status etx_module_shared_allocator(etx_module_shared* shared,
                                        const char* method,
-                                       etx_planned_memory* out_allocator,
+                                       etx_planned_memory* out_planned,
                                        etx_diag* diag) {
   return etx_shared_memory_allocator(&shared->memory, etx_text_of(method),
-                                     out_allocator, diag);
+                                     out_planned, diag);
 }
 
 static etx_status find_or_load(etx_module* module, const char* name,

@@ -99,7 +99,7 @@ static void accept_tensor(etx_method* method, etx_method_input* input,
   input->is_set = true;
   if (input->is_planned || tensor->storage == input->data) return;
   tensor->storage = input->data;
-  method->moved_pointers = true;
+  method->inputs_moved = true;
 }
 
 static etx_status set_input(etx_method* method, size_t index,

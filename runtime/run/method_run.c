@@ -2,9 +2,9 @@
 // planned inputs, calls the kernels, copies mutable inputs back.
 //
 // Usually the loop goes over an array of function and call, with one indirect
-// call for each step. A method whose control flow or sizes depend on data is run
-// by run_chains.c instead, which prepares each record just before it runs, and
-// limits the number of steps.
+// call for each step. A method whose control flow or sizes depend on data is
+// run by run_chains.c instead, which prepares each record just before it runs,
+// and limits the number of steps.
 
 #include "runtime/method/method_error.h"
 #include "runtime/method/method_names.h"
@@ -38,7 +38,7 @@ static etx_status prepare(etx_method* method, etx_diag* diag) {
   ETX_TRY(etx_method_solve_symbols(method, diag));
   if (method->prepares_during_run) return ETX_OK;
   ETX_TRY(etx_method_shape_all(method, diag));
-  method->moved_pointers = false;
+  method->inputs_moved = false;
   return ETX_OK;
 }
 
@@ -107,8 +107,8 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
   const bool is_whole = end == count || end < method->first_state_step;
   if (writes_state && is_whole) *method->state.torn = 0;
   if (end == count) return ETX_OK;
-  return etx_method_error_report(method, etx_record_of_call(method->steps[end].call), status,
-                         diag);
+  return etx_method_error_report(
+      method, etx_record_of_call(method->steps[end].call), status, diag);
 }
 
 static etx_status run(etx_method* method, etx_diag* diag) {
@@ -117,14 +117,13 @@ static etx_status run(etx_method* method, etx_diag* diag) {
   if (etx_method_prepares_during_run(method)) {
     etx_method_restart(method);
     etx_method_update_pointers(method);
-  } else if (method->moved_pointers) {
+  } else if (method->inputs_moved) {
     etx_method_update_pointers(method);
   }
-  method->moved_pointers = false;
+  method->inputs_moved = false;
   copy_planned_inputs(method);
-  ETX_TRY(etx_method_prepares_during_run(method)
-              ? etx_run_chains(method, diag)
-              : run_steps(method, diag));
+  ETX_TRY(etx_method_prepares_during_run(method) ? etx_run_chains(method, diag)
+                                                 : run_steps(method, diag));
   copy_back(method);
   return ETX_OK;
 }

@@ -11,7 +11,7 @@ typedef struct dtype_requirement {
   etx_op_id op;
   size_t argument;
   etx_dtype dtype;
-  bool only_bfloat16;  // only instead of bfloat16
+  bool only_bfloat16;  // cast only an argument that is bfloat16
 } dtype_requirement;
 
 static const dtype_requirement requirements[] = {
@@ -36,13 +36,13 @@ static const dtype_requirement requirements[] = {
 };
 
 static etx_status cast_argument(etx_builder* builder,
-                                const dtype_requirement* w) {
-  etx_ir_arg* const arg = &builder->args[w->argument];
+                                const dtype_requirement* requirement) {
+  etx_ir_arg* const arg = &builder->args[requirement->argument];
   if (arg->kind != ETX_IR_ARG_VALUE) return ETX_OK;
   const etx_dtype own = etx_builder_shape(builder, arg->as.value)->dtype;
-  if (w->only_bfloat16 && own != ETX_DTYPE_BFLOAT16) return ETX_OK;
+  if (requirement->only_bfloat16 && own != ETX_DTYPE_BFLOAT16) return ETX_OK;
   uint32_t value = 0;
-  ETX_TRY(etx_build_cast(builder, arg->as.value, w->dtype, &value));
+  ETX_TRY(etx_build_cast(builder, arg->as.value, requirement->dtype, &value));
   *arg = etx_ir_value_arg(value);
   return ETX_OK;
 }

@@ -32,7 +32,7 @@ typedef struct conv_1x1_job {
   const etx_convolution_epilogue* results;
   size_t channels, positions, panel_count;
   size_t pairs, parts;   // pairs of panels, and parts of an image
-  bool parts_channels;   // items are ordered by pairs, then by parts
+  bool splits_channels;  // items are ordered by pairs, then by parts
   bool has_pixel_lanes;  // positions are lanes
 } conv_1x1_job;
 
@@ -49,7 +49,7 @@ static void sum_part(const conv_1x1_job* j, const float* input,
   // Prefetches what the next item reads: the next pair of panels for the same
   // input, or the next input.
   const bool is_seen_again =
-      !j->parts_channels && panel + panels < j->panel_count;
+      !j->splits_channels && panel + panels < j->panel_count;
   const float* const behind = is_seen_again ? input : input + positions;
   for (size_t first = 0; first < all; first += most) {
     const size_t count = least(most, all - first), left = all - first - count;
@@ -106,9 +106,10 @@ static void run_items(const void* context, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / (j->pairs * j->parts);
     const size_t place = i - image * j->pairs * j->parts;
-    const size_t part = j->parts_channels ? place % j->parts : place / j->pairs;
+    const size_t part =
+        j->splits_channels ? place % j->parts : place / j->pairs;
     const size_t panel =
-        2 * (j->parts_channels ? place / j->parts : place % j->pairs);
+        2 * (j->splits_channels ? place / j->parts : place % j->pairs);
     const size_t each = j->positions / j->parts, rest = j->positions % j->parts;
     const size_t at = each * part + least(part, rest);
     const size_t count = each + (part < rest);
@@ -159,9 +160,9 @@ static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
   j.has_pixel_lanes = loops->conv_pixel != NULL && j.channels <= MOST_TAPS &&
                       j.positions >= LEAST_POINTS;
   j.parts = part_count(&j, parallel->thread_count);
-  j.parts_channels = parallel->thread_count > 1 &&
-                     (j.channels <= (size_t)results->out.channels ||
-                      j.positions < parallel->thread_count * FEW_POSITIONS);
+  j.splits_channels = parallel->thread_count > 1 &&
+                      (j.channels <= (size_t)results->out.channels ||
+                       j.positions < parallel->thread_count * FEW_POSITIONS);
   const size_t items = (size_t)j.in.images * j.parts * j.pairs;
   const double work = (double)etx_tensor_numel(etx_call_tensor(
                           call, ETX_ARG_convolution_panels_out)) *

@@ -285,7 +285,7 @@ static void start_column(patch_workspace* d) {
   for (size_t i = 0; i < x->phases; ++i) {
     t->columns[i] = etx_patch_piece_of(x, i, t->x, t->width);
   }
-  if ((p->is_direct && (p->has_channel_lanes || p->has_pixel_lanes)) ||
+  if ((p->is_direct && (p->has_channel_lanes || p->keeps_sums)) ||
       p->depthwise_planes != NULL) {
     return;
   }
@@ -535,7 +535,7 @@ static size_t run_item(patch_workspace* d, size_t most) {
     return 1;
   }
   const int64_t channel = d->group * c->out_channels + first;
-  if (p->has_pixel_lanes) {
+  if (p->keeps_sums) {
     run_points(d, in, weights, rows, channel);
     return 1;
   }
@@ -554,8 +554,8 @@ static size_t run_item(patch_workspace* d, size_t most) {
 // Advances to the next item, without division, because small items are many.
 static void next_item(patch_workspace* d) {
   const etx_patch_plan* p = d->p;
-  if (!p->parts_channels && ++d->block < p->row_blocks) return;
-  if (!p->parts_channels) d->block = 0;
+  if (!p->splits_channels && ++d->block < p->row_blocks) return;
+  if (!p->splits_channels) d->block = 0;
   if (++d->column < p->x.tiles) {
     start_column(d);
     start_tile(d);
@@ -564,7 +564,7 @@ static void next_item(patch_workspace* d) {
   d->column = 0;
   if (++d->row == p->y.tiles) {
     d->row = 0;
-    if (p->parts_channels && ++d->block < p->row_blocks) {
+    if (p->splits_channels && ++d->block < p->row_blocks) {
       // The next item has the same image.
     } else if (++d->group == p->c.groups) {
       d->block = 0;
@@ -583,7 +583,7 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
                      float* patches, float* sums) {
   const int64_t item = (int64_t)first, tiles = p->y.tiles * p->x.tiles;
   const int64_t image = tiles * p->row_blocks, place = item % image;
-  const int64_t number = p->parts_channels
+  const int64_t number = p->splits_channels
                              ? item / image * tiles + place % tiles
                              : item / p->row_blocks;
   const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
@@ -591,7 +591,7 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
       .p = p,
       .patches = patches,
       .sums = sums,
-      .block = p->parts_channels ? place / tiles : item % p->row_blocks,
+      .block = p->splits_channels ? place / tiles : item % p->row_blocks,
       .column = number % p->x.tiles,
       .row = row % p->y.tiles,
       .group = group % p->c.groups,

@@ -452,7 +452,7 @@ static void share_spots(etx_patch_plan* p) {
 
 // Windows that are too large to be summed at once are split into parts: some
 // rows, or a part of one row. A part then plays the role of a channel.
-static bool part_windows(etx_patch_plan* p) {
+static bool split_windows(etx_patch_plan* p) {
   const size_t width = (size_t)p->x.window.kernel, whole = p->taps;
   size_t part = ETX_CONV_OC_TAPS;
   if (whole <= ETX_CONV_OC_TAPS) return true;
@@ -483,7 +483,7 @@ static bool plan_spots(etx_patch_plan* p) {
   p->is_direct = p->is_packed || lies_ready(p);
   p->y = without_phases(&y);
   p->x = without_phases(&x);
-  if (!suits_spots(p) || !part_windows(p) || !size_spots(p)) {
+  if (!suits_spots(p) || !split_windows(p) || !size_spots(p)) {
     p->is_direct = false;
     p->taps *= p->parts;
     p->parts = 1;
@@ -521,8 +521,8 @@ static void share_points(etx_patch_plan* p, int64_t tiles) {
   if (p->thread_count > 1) {
     int64_t wanted = etx_ceil_div(CONV_OC_ITEMS * (int64_t)p->thread_count,
                                   tiles * c->in.images * c->groups);
-    p->parts_channels = suits_channel_shares(p);
-    if (p->parts_channels && wanted < (int64_t)p->thread_count) {
+    p->splits_channels = suits_channel_shares(p);
+    if (p->splits_channels && wanted < (int64_t)p->thread_count) {
       wanted = (int64_t)p->thread_count;
     }
     shares = wanted < blocks ? wanted : blocks;
@@ -601,7 +601,7 @@ static bool plan_points(etx_patch_plan* p) {
   }
   if (!plan_packed_points(p) && !plan_rows_of_points(p)) return false;
   share_points(p, p->y.tiles * p->x.tiles);
-  p->has_pixel_lanes = true;
+  p->keeps_sums = true;
   return true;
 }
 

@@ -1,19 +1,20 @@
 // Splits a convolution into tiles of output positions. Each tile reads a patch
-// of every input channel. Positions are counted along the patch's rows,
+// of every input channel. Positions are counted along the patch's rows, so that
+// the inputs of one tap at all positions are contiguous, at an offset that
+// depends on the tap alone:
 //
-//         pitch                 result 2 stands for a position that does not
-//     .-----------.             exist, nor do those between two rows: they are
-//     | 0 1 (2)   |             computed, too, and not stored
+//         pitch         (2) stands for the positions that do not exist: those
+//     .-----------.     beyond the width of the result, up to the next row of
+//     | 0 1 (2)   |     the patch. They are computed, too, and not stored.
 //     | 3 4       |
 //     '-----------'
 //
-// so that the inputs of one tap at all positions are contiguous, at an offset
-// that depends on the tap alone. With strides, the patch is split into phases,
+// With strides, the patch is split into phases,
 // in which elements that are a stride apart are neighbours. Zeros after a row
 // and before the next row are shared.
 //
 // In a 1 x 1 convolution a tile is packed: its lanes are stored group by group,
-// and in a group tap by tap.
+// and in a group one input channel after the other. Each channel is a tap here.
 //
 // If all taps are summed at once, the sums stay in registers until they are
 // results (etx_conv_pixels): for 1 x 1 windows, which read the input in place,
@@ -42,15 +43,16 @@ enum {
   // output channels whose weights are transposed at a time
   ETX_CONV_OC_BLOCK = 64,
   ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or 3 channels of 7 x 7
-  ETX_CONV_OC_TILE = 448,  // most positions of a tile
-  // The most positions of a tile whose lanes are channels, because weights are
-  // transposed for each tile.
-  ETX_CONV_OC_PATCHES = 12288,
+  // The most positions of a tile whose lanes are output channels. There may be
+  // many, because weights are transposed for each tile.
+  ETX_CONV_OC_TILE = 448,
+  ETX_CONV_OC_PATCHES = 12288,  // most floats of the patches of such a tile
   ETX_CONV_OC_SUMS = ETX_CONV_OC_TILE * ETX_CONV_OC_BLOCK,
 };
 
-// One direction. Tap t reads phase (t * dilation) mod stride, or rather the
-// number of that phase among those that are read.
+// One direction. Tap t reads the elements whose index modulo the stride is
+// (t * dilation) mod stride: they are a phase. Phases are numbered in the order
+// in which the taps need them; a phase that no tap reads has no number.
 typedef struct etx_patch_direction {
   etx_window window;
   size_t step;  // distance of neighbouring positions; if it is not 1, there are
@@ -69,13 +71,15 @@ typedef struct etx_patch_plan {
   etx_chain_store store;
   etx_patch_direction y, x;
   bool is_packed;
-  bool is_direct;          // whole groups of a packed tile are read in place
+  bool is_direct;          // the input is read in place: whole groups of a
+                           // packed tile; with channel lanes or keeps_sums,
+                           // all of it
   bool has_many_weights;   // the weights do not fit L2
-  bool has_channel_lanes;  // result channels are lanes; direct: the input is
-                           // read
-  bool has_pixel_lanes;    // sums stay in registers until they are stored
-  bool parts_channels;  // work items are ordered by blocks of channels, then by
-                        // tiles
+  bool has_channel_lanes;  // lanes are output channels
+  bool keeps_sums;         // lanes are pixels, and all taps are summed at once:
+                           // sums stay in registers (etx_conv_pixels)
+  bool splits_channels;    // work items are ordered by blocks of channels, then
+                           // by tiles
   etx_depthwise_loop depthwise_planes;  // the loop that computes whole planes
                                         // in place, or NULL
   bool is_plane;               // depthwise: a tile is summed row by row

@@ -40,8 +40,8 @@ enum {
   PANEL = ETX_WINOGRAD_TAPS * CHANNELS,  // weights of a channel in a panel
   PART = 56,                             // most tiles of a part
   BLOCK = 512,                           // most tiles of a block
-  // Most tiles times channels of the blocks of all strips together. A block may
-  // have PART tiles in any case.
+  // Most tiles times channels of the blocks of all strips together; but a block
+  // may have PART tiles in any case.
   BLOCK_ELEMENTS = 16384,
   // Channels that are summed at a time: the taps of etx_conv_oc_dense.
   CHANNELS_AT_A_TIME = 32,

@@ -1,6 +1,7 @@
 // Operators on the integer, double and bool slots of a program: sizes of
-// dynamic tensors and arithmetic on them. Kinds are checked at every run,
-// because a slot may change its kind.
+// dynamic tensors and arithmetic on them. Operators of two operands and neg
+// check kinds at every run, because a slot may change its kind. The others take
+// every number or bool.
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -230,14 +231,15 @@ static etx_status run_le(etx_call* call) {
   return ETX_OK;
 }
 
-// Equal or unordered operands give the first one, as in Python.
+// The larger operand if `wanted` is 1, the smaller one if it is -1. Equal or
+// unordered operands give the first one, as in Python.
 static etx_status extreme(const etx_call* call, int wanted) {
   int order = 0;
   ETX_TRY(compare(call, &order));
   *result_of(call) = *etx_call_value(call, order == -wanted ? SECOND : FIRST);
   return ETX_OK;
 }
-static etx_status run_sym_max(etx_call* call) { return extreme(call, SECOND); }
+static etx_status run_sym_max(etx_call* call) { return extreme(call, 1); }
 static etx_status run_sym_min(etx_call* call) { return extreme(call, -1); }
 
 // One operand.
@@ -257,7 +259,8 @@ static etx_status run_check_range(etx_call* call) {
     put_integer(call, value);
     return ETX_OK;
   }
-  if (least == 1 && most == 1) {  // a condition
+  // The exporter writes a condition that must hold as a value in 1..1.
+  if (least == 1 && most == 1) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "a check of the model failed: %t", what);
   }

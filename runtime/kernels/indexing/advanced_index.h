@@ -17,10 +17,12 @@
 typedef struct etx_advanced_index {
   size_t count;  // index tensors and masks
   const etx_tensor* indices[ETX_MAX_RANK];
-  size_t dimensions[ETX_MAX_RANK];  // of self: the first that each one indexes
-  size_t trues[ETX_MAX_RANK];       // of a mask: the number of true elements
-  uint32_t indexed;                 // bits of self's indexed dimensions
-  size_t rank;                      // rank of the broadcast index tensors
+  // For each of them, the first dimension of self that it indexes. A mask
+  // indexes as many dimensions as it has.
+  size_t dimensions[ETX_MAX_RANK];
+  size_t trues[ETX_MAX_RANK];  // of a mask: the number of true elements
+  uint32_t indexed;            // bits of self's indexed dimensions
+  size_t rank;                 // rank of the broadcast index tensors
   int32_t sizes[ETX_MAX_RANK];
   size_t place;  // the first broadcast dimension of the selected tensor
 } etx_advanced_index;
@@ -29,7 +31,8 @@ static inline bool etx_index_is_mask(const etx_tensor* index) {
   return index->dtype == ETX_DTYPE_BOOL || index->dtype == ETX_DTYPE_UINT8;
 }
 
-// One index tensor (or mask) at a dimension.
+// Fills `s` with one index tensor or mask, which indexes self from `dimension`
+// on.
 void etx_advanced_index_of_one(etx_advanced_index* s, const etx_tensor* index,
                                size_t dimension);
 

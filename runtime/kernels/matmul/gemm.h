@@ -18,7 +18,12 @@
 //
 // Then `added` is added, in steps of its own. Narrower floats are summed in
 // float32 in the second order and rounded once at the end.
-enum { ETX_GEMM_NT_ROWS = 12, ETX_GEMM_NT_COLUMNS = 8 };
+enum {
+  // Few rows or columns: sums are dots (GEMM NT) with at most so many rows, or
+  // at most so many columns.
+  ETX_GEMM_NT_ROWS = 12,
+  ETX_GEMM_NT_COLUMNS = 8,
+};
 
 // Computes the product, over the call's threads if it is large enough. With no
 // inner element the product is zero.

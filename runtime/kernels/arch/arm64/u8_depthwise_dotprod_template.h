@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) uint8x16_t load_channels(
 }
 
 static inline __attribute__((always_inline)) void interleave_rows(
-    const uint8x16_t rows[SIDE], int32x4_t out[SIXTEEN]) {
+    const uint8x16_t rows[SIDE], int32x4_t out[SUM_REGISTERS]) {
   uint16x8_t pairs[2][2];  // halves of the channels, of rows 0, 1 and 2, 3
   ETX_UNROLLED
   for (size_t i = 0; i < 2; ++i) {

@@ -155,7 +155,8 @@ static void block(const etx_u8_block* b) {
 
 // Sixteen bytes as floats.
 static inline __attribute__((always_inline)) void floats_of(
-    const uint8_t* in, int32_t zero, float scale, float32x4_t out[SIXTEEN]) {
+    const uint8_t* in, int32_t zero, float scale,
+    float32x4_t out[SUM_REGISTERS]) {
   const uint8x16_t x = vld1q_u8(in);
   const uint16x8_t half[2] = {vmovl_u8(vget_low_u8(x)), vmovl_high_u8(x)};
   ETX_UNROLLED
@@ -172,7 +173,7 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    float32x4_t x[SIXTEEN];
+    float32x4_t x[SUM_REGISTERS];
     floats_of(in + i, zero, scale, x);
     memcpy(out + i, x, sizeof x);
   }
@@ -185,9 +186,9 @@ static void to_bytes(const float* in, size_t count,
   const etx_u8_qparams q = *qparams;
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    float32x4_t x[SIXTEEN];
+    float32x4_t x[SUM_REGISTERS];
     ETX_UNROLLED
-    for (size_t part = 0; part < SIXTEEN; ++part) {
+    for (size_t part = 0; part < SUM_REGISTERS; ++part) {
       x[part] = vld1q_f32(in + i + part * LANES) * q.inverse;
     }
     vst1q_u8(out + i, bytes_of(x, q.low, q.high, q.zero));
@@ -200,11 +201,12 @@ static void add(const etx_u8_binary_qparams* n, const uint8_t* a,
                 const uint8_t* b, size_t count, uint8_t* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    float32x4_t x[SIXTEEN], y[SIXTEEN];
+    float32x4_t x[SUM_REGISTERS], y[SUM_REGISTERS];
     floats_of(a + i, n->zeros[0], n->scales[0], x);
     floats_of(b + i, n->zeros[1], n->scales[1], y);
     ETX_UNROLLED
-    for (size_t q = 0; q < SIXTEEN; ++q) x[q] = (x[q] + y[q]) * n->inverse;
+    for (size_t q = 0; q < SUM_REGISTERS; ++q)
+      x[q] = (x[q] + y[q]) * n->inverse;
     vst1q_u8(out + i, bytes_of(x, n->low, n->high, n->zero));
   }
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
@@ -216,10 +218,10 @@ static void multiply(const etx_u8_binary_qparams* n, const uint8_t* a,
                      const float* b, size_t count, uint8_t* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    float32x4_t x[SIXTEEN];
+    float32x4_t x[SUM_REGISTERS];
     floats_of(a + i, n->zeros[0], n->scales[0], x);
     ETX_UNROLLED
-    for (size_t q = 0; q < SIXTEEN; ++q) {
+    for (size_t q = 0; q < SUM_REGISTERS; ++q) {
       x[q] = x[q] * vld1q_f32(b + i + q * LANES) * n->inverse;
     }
     vst1q_u8(out + i, bytes_of(x, n->low, n->high, n->zero));
@@ -253,7 +255,7 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    uint32x4_t acc[SIXTEEN];
+    uint32x4_t acc[SUM_REGISTERS];
     memcpy(acc, sums + i, sizeof acc);
     for (size_t r = 0; r < rows; ++r) {
       const uint8x16_t x = vld1q_u8(in + r * pitch + i);

@@ -3,7 +3,7 @@
 
 #include "runtime/kernels/simd/int8/u8_requantize.h"
 
-enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums
+enum { SUM_REGISTERS = BYTES / LANES };  // registers that hold sixteen sums
 
 // Unsigned bytes less 128, as signed bytes.
 static inline __attribute__((unused)) int8x16_t less_128(uint8x16_t x) {
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) int32x4_t limited(float32x4_t x,
 // Packs the integers of four registers to bytes, the lowest byte of each, and
 // adds a zero point.
 static inline __attribute__((always_inline)) uint8x16_t packed_with(
-    const int32x4_t x[SIXTEEN], int32_t zero) {
+    const int32x4_t x[SUM_REGISTERS], int32_t zero) {
   int16x8_t half[2];
   ETX_UNROLLED
   for (size_t i = 0; i < 2; ++i) {
@@ -34,9 +34,10 @@ static inline __attribute__((always_inline)) uint8x16_t packed_with(
 }
 
 static inline __attribute__((always_inline)) uint8x16_t bytes_of(
-    const float32x4_t f[SIXTEEN], float low, float high, int32_t zero) {
-  int32x4_t whole[SIXTEEN];
+    const float32x4_t f[SUM_REGISTERS], float low, float high, int32_t zero) {
+  int32x4_t whole[SUM_REGISTERS];
   ETX_UNROLLED
-  for (size_t i = 0; i < SIXTEEN; ++i) whole[i] = limited(f[i], low, high);
+  for (size_t i = 0; i < SUM_REGISTERS; ++i)
+    whole[i] = limited(f[i], low, high);
   return packed_with(whole, zero);
 }

@@ -4,8 +4,8 @@
 // double. Also the larger and the smaller of two vectors, a lanewise choice,
 // the even and the odd lanes of two vectors, and a shift by one lane.
 //
-// Products of double have no FMA. They are rare, and without the instruction an
-// FMA of double would take about forty instructions.
+// Matrix products of float64 use no FMA on any machine. They are rare, and
+// without the instruction an FMA of double would take about forty instructions.
 //
 //   VECTOR_BYTES          required  bytes of a vector register: 16, 32 or 64
 //   ETX_F32_FMA(a, b, c)  optional  a test's own version, with 64 bytes only

@@ -32,9 +32,11 @@ def method_of(model: torch.nn.Module, name: str) -> Callable[..., Any]:
 
 
 def shared_names(model: torch.nn.Module, name: str) -> list[str]:
-    """The buffers that a name selects: a buffer's, or all below a module's, or
-    all that a pattern (`*`, `?`) matches. Raises ArgumentError if it is neither.
-    Of a buffer with many names it is the last, which PyTorch's graphs have."""
+    """The names of the buffers that `name` selects: that buffer, all buffers of
+    that module, or all that match the pattern (`*`, `?`). Raises ArgumentError if
+    no buffer or module has the name, or no buffer matches. A buffer that is
+    registered under several names is returned under the last one, which PyTorch's
+    graphs use."""
     known = list(model.named_buffers(remove_duplicate=False))
     last = {id(tensor): each for each, tensor in known}
     buffers = {each: last[id(tensor)] for each, tensor in known}
@@ -175,7 +177,8 @@ class Exported:
 
         Args:
           output: the program to write, .pte.
-          keep: a directory for what is planned, which is temporary otherwise.
+          keep: a directory in which the archives and program.yaml stay. Without
+            it they are written to a temporary one.
           options: as `etx.plan` has them.
 
         Returns:
@@ -228,7 +231,7 @@ def export(
       The methods in functional form, to be planned or saved.
 
     Raises:
-      ArgumentError: methods, arguments or buffers that do not exist or fit.
+      ArgumentError: a method, argument or buffer does not exist or does not fit.
       ExportError: PyTorch cannot export a method; it names the source line.
     """
     if not isinstance(model, torch.nn.Module):

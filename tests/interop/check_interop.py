@@ -11,8 +11,8 @@ inputs and states of each of the four are compared with PyTorch after every
 call. The result is a table in Markdown: --table writes it, --check
 compares it with one that was written before.
 
-Ends with 0 if no cell is red, 1 if one is, 77 (skipped) if the packages are not
-there.
+Ends with 0 if no cell is red, 1 if one is or if the table differs from that of
+--check, 77 (skipped) if the packages are not there.
 """
 
 import argparse
@@ -44,8 +44,8 @@ def attempt(action):
 
 
 def check_model(etx, model, directory):
-    """The four results: (file, runtime) to lines that say what is
-    wrong."""
+    """The number of calls, and the four results: a dictionary of (file,
+    runtime) to lines that say what is wrong."""
     try:
         programs, functional = eager_side.export(model)
         calls = eager_side.reference(model, functional)

@@ -1,4 +1,4 @@
-"""The way depends on data: jumps and moves in the file."""
+"""Control flow that depends on data (torch.cond): jumps and moves in the file."""
 
 import torch
 from torch import nn

@@ -42,20 +42,20 @@ static void add_to_hash(vector_counts* t, const etx_tensor* tensor) {
   }
 }
 
-static const char* id_of(json_t* one) {
-  return json_string_value(json_object_get(one, "id"));
+static const char* id_of(json_t* test_case) {
+  return json_string_value(json_object_get(test_case, "id"));
 }
 
-static void fail(vector_counts* t, json_t* one, const char* why,
+static void fail(vector_counts* t, json_t* test_case, const char* why,
                  const char* detail) {
   ++t->failed;
-  printf("FAILED %s: %s%s%s\n", id_of(one), why, *detail == '\0' ? "" : ": ",
-         detail);
+  printf("FAILED %s: %s%s%s\n", id_of(test_case), why,
+         *detail == '\0' ? "" : ": ", detail);
 }
 
-static void skip(vector_counts* t, json_t* one, const char* why) {
+static void skip(vector_counts* t, json_t* test_case, const char* why) {
   ++t->skipped;
-  if (t->is_verbose) printf("skipped %s: %s\n", id_of(one), why);
+  if (t->is_verbose) printf("skipped %s: %s\n", id_of(test_case), why);
 }
 
 // True if output 0 may lie on argument `index`.
@@ -78,10 +78,10 @@ static bool may_overwrite(const vector_call* c, size_t index) {
 // Runs the case with the output at argument `index`; NULL if the results are
 // those of `separate`.
 static const char* run_in_place(const vector_call* separate,
-                                const vector_file* file, json_t* one,
+                                const vector_file* file, json_t* test_case,
                                 size_t index) {
   vector_call c;
-  const char* why = vector_call_build(&c, file, one, VECTOR_DENSE);
+  const char* why = vector_call_build(&c, file, test_case, VECTOR_DENSE);
   if (why == NULL) {
     c.outputs[0]->as.tensor.data = c.values[index].as.tensor.data;
     if (vector_call_size(&c, false) != ETX_OK ||
@@ -101,7 +101,7 @@ static const char* run_in_place(const vector_call* separate,
 }
 
 static const char* check_in_place(const vector_call* c, const vector_file* file,
-                                  json_t* one) {
+                                  json_t* test_case) {
   const bool has_out =
       c->op->result == ETX_RESULT_OUT || c->op->result == ETX_RESULT_OUT_LIST;
   if (c->op->in_place == ETX_IN_PLACE_NEVER || !has_out || c->is_strided) {
@@ -109,7 +109,7 @@ static const char* check_in_place(const vector_call* c, const vector_file* file,
   }
   for (size_t i = 0; i < c->count; ++i) {
     if (!may_overwrite(c, i)) continue;
-    const char* why = run_in_place(c, file, one, i);
+    const char* why = run_in_place(c, file, test_case, i);
     if (why != NULL) return why;
   }
   return NULL;
@@ -117,18 +117,20 @@ static const char* check_in_place(const vector_call* c, const vector_file* file,
 
 // A refusal is right for an error; UNSUPPORTED is a gap, not a fault.
 static void check_error(vector_counts* t, const vector_file* file,
-                        json_t* one) {
+                        json_t* test_case) {
   vector_call c;
-  const char* why = vector_call_build(&c, file, one, VECTOR_DENSE);
+  const char* why = vector_call_build(&c, file, test_case, VECTOR_DENSE);
   if (why != NULL) {
-    skip(t, one, why);
+    skip(t, test_case, why);
   } else if (vector_call_size(&c, true) != ETX_OK ||
              vector_call_run(&c) != ETX_OK) {
     ++t->passed;
-    if (t->is_verbose) printf("refused %s: %s\n", id_of(one), c.diag.text);
+    if (t->is_verbose)
+      printf("refused %s: %s\n", id_of(test_case), c.diag.text);
   } else {
-    const char* reason = json_string_value(json_object_get(one, "reason"));
-    fail(t, one, "was not refused", reason == NULL ? "" : reason);
+    const char* reason =
+        json_string_value(json_object_get(test_case, "reason"));
+    fail(t, test_case, "was not refused", reason == NULL ? "" : reason);
   }
   vector_call_end(&c);
 }
@@ -153,16 +155,18 @@ static bool holds_left_out(const vector_call* c) {
 
 // Checks that the kernel refused the call because the build leaves out one of
 // its types.
-static void check_left_out(vector_counts* t, json_t* one, const vector_call* c,
-                           etx_status status) {
+static void check_left_out(vector_counts* t, json_t* test_case,
+                           const vector_call* c, etx_status status) {
   const bool says_so =
       test_message_has(&c->diag, "which this build leaves out");
   if (status != ETX_UNSUPPORTED || !says_so) {
-    fail(t, one, "is not refused for a type that is left out", c->diag.text);
+    fail(t, test_case, "is not refused for a type that is left out",
+         c->diag.text);
     return;
   }
   ++t->left_out;
-  if (t->is_verbose) printf("left out %s: %s\n", id_of(one), c->diag.text);
+  if (t->is_verbose)
+    printf("left out %s: %s\n", id_of(test_case), c->diag.text);
 }
 
 static etx_status run_case(vector_call* c) {
@@ -171,33 +175,33 @@ static etx_status run_case(vector_call* c) {
 }
 
 static void check_result(vector_counts* t, const vector_file* file,
-                         json_t* one) {
+                         json_t* test_case) {
   vector_call c;
   char text[256];
-  const char* why = vector_call_build(&c, file, one, VECTOR_AS_STATED);
+  const char* why = vector_call_build(&c, file, test_case, VECTOR_AS_STATED);
   if (why != NULL) {
-    skip(t, one, why);
+    skip(t, test_case, why);
     vector_call_end(&c);
     return;
   }
   etx_status status = run_case(&c);
   if (status == ETX_UNSUPPORTED && c.is_strided) {
     vector_call_end(&c);
-    (void)vector_call_build(&c, file, one, VECTOR_DENSE);
+    (void)vector_call_build(&c, file, test_case, VECTOR_DENSE);
     status = run_case(&c);
   }
   if (holds_left_out(&c)) {
-    check_left_out(t, one, &c, status);
+    check_left_out(t, test_case, &c, status);
   } else if (status == ETX_UNSUPPORTED) {
-    skip(t, one, c.diag.text);
+    skip(t, test_case, c.diag.text);
   } else if (status != ETX_OK) {
-    fail(t, one, etx_status_name(status), c.diag.text);
-  } else if ((why = vector_compare(&c, file, one, text, sizeof(text))) !=
+    fail(t, test_case, etx_status_name(status), c.diag.text);
+  } else if ((why = vector_compare(&c, file, test_case, text, sizeof(text))) !=
                  NULL ||
-             (why = check_in_place(&c, file, one)) != NULL ||
+             (why = check_in_place(&c, file, test_case)) != NULL ||
              (why = c.dtype_differs ? "the rule names another type" : NULL) !=
                  NULL) {
-    fail(t, one, why, "");
+    fail(t, test_case, why, "");
   } else {
     ++t->passed;
     for (size_t i = 0; i < c.output_count; ++i) {
@@ -207,12 +211,13 @@ static void check_result(vector_counts* t, const vector_file* file,
   vector_call_end(&c);
 }
 
-static void check_case(void* context, const vector_file* file, json_t* one) {
-  const char* expect = json_string_value(json_object_get(one, "expect"));
+static void check_case(void* context, const vector_file* file,
+                       json_t* test_case) {
+  const char* expect = json_string_value(json_object_get(test_case, "expect"));
   if (expect != NULL && strcmp(expect, "error") == 0) {
-    check_error(context, file, one);
+    check_error(context, file, test_case);
   } else {
-    check_result(context, file, one);
+    check_result(context, file, test_case);
   }
 }
 

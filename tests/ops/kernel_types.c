@@ -102,16 +102,17 @@ static bool is_taken(vector_call* c, etx_dtype to) {
   return etx_kernel_prepare(kernel, &c->call) == ETX_OK;
 }
 
-static void survey_case(void* context, const vector_file* file, json_t* one) {
+static void survey_case(void* context, const vector_file* file,
+                        json_t* test_case) {
   type_survey* s = context;
-  const char* expect = json_string_value(json_object_get(one, "expect"));
+  const char* expect = json_string_value(json_object_get(test_case, "expect"));
   if (expect != NULL && strcmp(expect, "error") == 0) return;
   for (size_t i = 0; i < ETX_DTYPE_SET_MEMBER_COUNT; ++i) {
     const etx_dtype dtype = etx_dtype_set_members[i];
     const uint32_t bit = UINT32_C(1) << dtype;
     vector_call c;
     const bool is_built =
-        vector_call_build(&c, file, one, VECTOR_DENSE) == NULL;
+        vector_call_build(&c, file, test_case, VECTOR_DENSE) == NULL;
     if (is_built) s->is_tested[c.op->id] = true;
     if (is_built && !has_empty(&c) && main_type(&c) != ETX_DTYPE_COUNT &&
         (s->types[c.op->id] & bit) == 0 && is_taken(&c, dtype)) {

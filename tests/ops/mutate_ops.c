@@ -50,12 +50,13 @@ static void run_as_program(mutation_run* t, const vector_call* c,
   sample_release(file);
 }
 
-static void run_changed(mutation_run* t, const vector_file* file, json_t* one) {
+static void run_changed(mutation_run* t, const vector_file* file,
+                        json_t* test_case) {
   static vector_call c;
   hostile_random random = hostile_random_of(t->seed, t->number);
   current = t->number;
   const bool is_dense = hostile_chance(&random, 60);
-  if (vector_call_build(&c, file, one,
+  if (vector_call_build(&c, file, test_case,
                         is_dense ? VECTOR_DENSE : VECTOR_AS_STATED) == NULL) {
     vector_mutation_arguments(&c, &random);
     renew_growing(&c);
@@ -71,7 +72,7 @@ static void run_changed(mutation_run* t, const vector_file* file, json_t* one) {
       ++t->refused;
     }
     if (t->only != UINT64_MAX) {
-      printf("%s: %s %s\n", json_string_value(json_object_get(one, "id")),
+      printf("%s: %s %s\n", json_string_value(json_object_get(test_case, "id")),
              etx_status_name(status), c.diag.text);
     }
   }
@@ -79,12 +80,13 @@ static void run_changed(mutation_run* t, const vector_file* file, json_t* one) {
 }
 
 // The results are not given, so the outputs get the sizes of the shape rule.
-static void change_case(void* context, const vector_file* file, json_t* one) {
+static void change_case(void* context, const vector_file* file,
+                        json_t* test_case) {
   mutation_run* t = context;
-  json_object_del(one, "outs");
+  json_object_del(test_case, "outs");
   for (size_t i = 0; i < t->count; ++i, ++t->number) {
     if (t->only == UINT64_MAX || t->only == t->number) {
-      run_changed(t, file, one);
+      run_changed(t, file, test_case);
     }
   }
 }

@@ -339,11 +339,12 @@ static void new_unknown(vector_call* c, etx_argument_type type,
 }
 
 static const char* build_argument(vector_call* c, const vector_file* file,
-                                  json_t* one, vector_layout layout,
+                                  json_t* test_case, vector_layout layout,
                                   const etx_argument* argument) {
   etx_value* value = &c->values[c->count];
-  json_t* outs = json_object_get(one, "outs");
-  json_t* given = find_named(json_object_get(one, "args"), argument->name);
+  json_t* outs = json_object_get(test_case, "outs");
+  json_t* given =
+      find_named(json_object_get(test_case, "args"), argument->name);
   c->is_written[c->count++] = argument->written;
   if (given != NULL) {
     const char* why = load_value(c, file, given, layout, value);
@@ -364,7 +365,7 @@ static const char* build_argument(vector_call* c, const vector_file* file,
   // The results of a functional form are named `result`, or `result0`,
   // `result1`.
   if (wanted == NULL) wanted = json_array_get(outs, c->output_count);
-  if (wanted == NULL && json_object_get(one, "form") != NULL) {
+  if (wanted == NULL && json_object_get(test_case, "form") != NULL) {
     c->is_unstated[c->count - 1] = true;
     new_unknown(c, argument->type, value);
     return NULL;
@@ -394,16 +395,16 @@ static const etx_op* find_row(const char* name) {
 }
 
 const char* vector_call_build(vector_call* c, const vector_file* file,
-                              json_t* one, vector_layout layout) {
+                              json_t* test_case, vector_layout layout) {
   static const etx_parallel parallel = {.parallel_for = run_serially,
                                         .thread_count = 1};
   memset(c, 0, sizeof(*c));
-  c->op = find_row(json_string_value(json_object_get(one, "op")));
+  c->op = find_row(json_string_value(json_object_get(test_case, "op")));
   if (c->op == NULL) return "no row";
   etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
   etx_argument argument;
   while (etx_argument_next(&cursor, &argument)) {
-    const char* why = build_argument(c, file, one, layout, &argument);
+    const char* why = build_argument(c, file, test_case, layout, &argument);
     if (why != NULL) return why;
   }
   if (c->op->result == ETX_RESULT_SCALAR) {

@@ -39,7 +39,7 @@ typedef struct vector_call {
 
 // Builds the values of a case. Returns NULL, or why this case cannot be built.
 const char* vector_call_build(vector_call* c, const vector_file* file,
-                              json_t* one, vector_layout layout);
+                              json_t* test_case, vector_layout layout);
 
 // Sizes the outputs by the shape rule. Unless `expects_error`, it fails if
 // these sizes differ from the expected ones.

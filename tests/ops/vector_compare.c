@@ -13,16 +13,17 @@ typedef struct tolerance {
   bool any_zero_sign;
 } tolerance;
 
-static double number(json_t* entry, json_t* one, const char* key) {
+static double number(json_t* entry, json_t* test_case, const char* key) {
   json_t* found = json_object_get(entry, key);
-  if (found == NULL) found = json_object_get(one, key);
+  if (found == NULL) found = json_object_get(test_case, key);
   const char* text = json_string_value(found);
   return text != NULL ? strtod(text, NULL) : json_number_value(found);
 }
 
-static tolerance tolerance_of(json_t* entry, json_t* one) {
-  const char* sign = json_string_value(json_object_get(one, "zero_sign"));
-  const tolerance t = {number(entry, one, "atol"), number(entry, one, "rtol"),
+static tolerance tolerance_of(json_t* entry, json_t* test_case) {
+  const char* sign = json_string_value(json_object_get(test_case, "zero_sign"));
+  const tolerance t = {number(entry, test_case, "atol"),
+                       number(entry, test_case, "rtol"),
                        sign != NULL && strcmp(sign, "any") == 0};
   return t;
 }
@@ -36,7 +37,7 @@ static bool is_close(double got, double want, const tolerance* t) {
   return fabs(got - want) <= t->absolute + t->relative * fabs(want);
 }
 
-// Element i in row-major order, as a double or an integer.
+// The address of element i in row-major order.
 static const char* element_at(const etx_tensor* tensor, size_t i) {
   size_t at = 0;
   for (size_t d = tensor->rank; d-- > 0;) {
@@ -58,6 +59,8 @@ double vector_real(etx_dtype dtype, const void* element) {
   } copy = {.aligned = 0};  // files do not align their tensors
   double real = 0;
   memcpy(copy.bytes, element, etx_dtype_bytes(dtype));
+  // No kernel computes with such a type, for instance uint16 or float8: its
+  // bytes, as an integer.
   if (etx_compute_type_of(dtype) == ETX_COMPUTE_NONE)
     return (double)copy.aligned;
   etx_convert(ETX_DTYPE_FLOAT64, &real, 1, dtype, copy.bytes, 1, 1);
@@ -133,9 +136,10 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   return same ? NULL : "the number differs";
 }
 
-// The output that an expected result is for, found by the argument's name,
-// because a schema has changed arguments first and a case has them last.
-// `otherwise` for functional forms, whose results have other names.
+// The output that an expected result is for, found by the argument's name. In a
+// schema the arguments that the operator changes come first, but in a case
+// their results come last. `otherwise` for functional forms, whose results have
+// other names.
 static size_t output_named(const vector_call* c, json_t* entry,
                            size_t otherwise) {
   const char* name = json_string_value(json_object_get(entry, "name"));
@@ -151,16 +155,16 @@ static size_t output_named(const vector_call* c, json_t* entry,
 }
 
 const char* vector_compare(const vector_call* c, const vector_file* file,
-                           json_t* one, char* text, size_t capacity) {
-  json_t* outs = json_object_get(one, "outs");
-  const char* check = json_string_value(json_object_get(one, "check"));
+                           json_t* test_case, char* text, size_t capacity) {
+  json_t* outs = json_object_get(test_case, "outs");
+  const char* check = json_string_value(json_object_get(test_case, "check"));
   const size_t count = json_array_size(outs);
   size_t output = 0;
   if (check != NULL) return NULL;  // contents are free; sizes were checked
   for (size_t i = 0; i < count; ++i) {
     json_t* entry = json_array_get(outs, i);
     const char* own = json_string_value(json_object_get(entry, "check"));
-    const tolerance t = tolerance_of(entry, one);
+    const tolerance t = tolerance_of(entry, test_case);
     const char* why = NULL;
     vector_tensor want;
     json_t* names = json_object_get(entry, "tl");

@@ -9,7 +9,7 @@
 // NULL if all results are as expected; otherwise a message, which may be in
 // `text`.
 const char* vector_compare(const vector_call* c, const vector_file* file,
-                           json_t* one, char* text, size_t capacity);
+                           json_t* test_case, char* text, size_t capacity);
 
 // The dtype of the two parts of a complex dtype; any other dtype itself.
 etx_dtype vector_component(etx_dtype dtype);

@@ -30,11 +30,11 @@ static json_t* read_lines(const char* path) {
     const char* end = strchr(line, '\n');
     const size_t length = end == NULL ? strlen(line) : (size_t)(end - line);
     json_error_t error;
-    json_t* one = json_loadb(line, length, JSON_DECODE_ANY, &error);
-    if (one == NULL) {
+    json_t* test_case = json_loadb(line, length, JSON_DECODE_ANY, &error);
+    if (test_case == NULL) {
       fprintf(stderr, "%s: %s\n", path, error.text);
     } else {
-      json_array_append_new(cases, one);
+      json_array_append_new(cases, test_case);
     }
     line += length + (end == NULL ? 0 : 1);
   }
@@ -63,8 +63,9 @@ bool vector_file_open(vector_file* file, const char* base) {
   }
   if (file->header != NULL) {
     size_t i;
-    json_t* one;
-    json_array_foreach(file->cases, i, one) vector_forms_apply(file, one);
+    json_t* test_case;
+    json_array_foreach(file->cases, i, test_case)
+        vector_forms_apply(file, test_case);
     return true;
   }
   fprintf(stderr, "%s: the header is damaged\n", path);

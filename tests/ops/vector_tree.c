@@ -24,8 +24,9 @@ static void visit_file(tree* t, const char* base) {
     return;
   }
   size_t i;
-  json_t* one;
-  json_array_foreach(file.cases, i, one) t->visit(t->context, &file, one);
+  json_t* test_case;
+  json_array_foreach(file.cases, i, test_case)
+      t->visit(t->context, &file, test_case);
   vector_file_close(&file);
 }
 

@@ -6,7 +6,7 @@
 #include "tests/ops/vector_file.h"
 
 typedef void (*vector_visit)(void* context, const vector_file* file,
-                             json_t* one);
+                             json_t* test_case);
 
 // Visits the cases of every `*.jsonl` below `directory`, in the order of names.
 // Returns the number of directories and files that could not be read; each is

@@ -3,8 +3,9 @@
     python samples/translate/model/export_batch.py
 
 The weights are those of pt2/*.pt2. Rows of a batch keep their keys and values
-in tables of rows, [rows * 64, 128], and every call says in which: nothing moves
-when a sentence ends, when another takes its place, or when beams change places.
+in tables of rows, [rows * 64, 128], and every call is given the numbers of those
+rows: nothing moves when a sentence ends, when another takes its place, or when
+beams change places.
 """
 
 import math
@@ -89,10 +90,11 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 class Encode(nn.Module):
-    """ids, last [n], places [n, s] -> states [n, s, width].
+    """ids [n, s], last [n], places [n, s] -> states [n, s, width].
 
-    Sentence i has last[i] + 1 tokens, what follows them is padding. What the
-    decoder reads of token j goes to row places[i, j] of the cache.
+    Sentence i has last[i] + 1 tokens; what follows them is padding. The key and
+    value of its token j, which the decoder reads, go to row places[i, j] of the
+    cross cache.
     """
 
     def __init__(self, vocabulary):
@@ -130,9 +132,9 @@ class Decode(nn.Module):
     """tokens, positions, places [b], own [b, t], sources [b, s], last [b] ->
     logits [b, vocabulary].
 
-    What row i says of its token goes to row places[i] of the cache; what it
-    said of position j lies in row own[i, j], and what the source says of
-    token j in row sources[i, j], up to last[i].
+    The key and value of the token of sentence i go to row places[i] of the self
+    cache; those of its position j lie in row own[i, j], and those of token j of
+    its source in row sources[i, j] of the cross cache, for j up to last[i].
     """
 
     def __init__(self, vocabulary):
@@ -173,7 +175,8 @@ class Decode(nn.Module):
 
 
 def load(make):
-    """A method with the weights of the two archives of one sentence."""
+    """A method with the weights of the two archives in pt2/, which translate one
+    sentence at a time."""
     weights = {}
     for name in ("encode", "decode"):
         program = torch.export.load(os.path.join(HERE, "pt2", name + ".pt2"))

@@ -1,5 +1,7 @@
 """Calls of attention, its caches and recurrent state. The expected results are
 computed by the same formula in float64.
+
+c: the cases of an operator, d: the random draws (see quantizing_calls.py).
 """
 
 import math

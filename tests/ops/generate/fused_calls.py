@@ -1,6 +1,8 @@
 """Calls of fused operators: attention with operands of any dimension order, and
 chains of elementwise steps, alone and as an epilogue of a matrix product or a
 convolution. The expected results are computed by the same formula in float64.
+
+c: the cases of an operator, d: the random draws (see quantizing_calls.py).
 """
 
 import math

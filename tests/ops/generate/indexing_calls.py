@@ -1,5 +1,7 @@
 """Arguments of indexing operators, which use tensors of indices and masks: the
 positional ones, without outputs, and the keyword arguments.
+
+d: the random draws (MovingDraw of random_movement.py).
 """
 
 import torch

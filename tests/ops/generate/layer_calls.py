@@ -1,6 +1,8 @@
 """Calls of layers: matrix products with quantised weights, normalisation, a
 mixture of experts. The expected results are computed by the same formula in
 float64.
+
+c: the cases of an operator, d: the random draws (see quantizing_calls.py).
 """
 
 import math

@@ -2,6 +2,8 @@
 tensors: the positional ones, without outputs, and the keyword arguments. A few
 calls (`d.chance(...)`) are wrong on purpose: PyTorch refuses them, and so must
 etx.
+
+d: the random draws (MovingDraw of random_movement.py).
 """
 
 import torch

@@ -1,5 +1,11 @@
 """Calls that quantise, dequantise and choose quantisation parameters, and other
 calls whose results must equal those of PyTorch's quantised operators.
+
+A function adds one random call to `c`, the cases of an operator (QuantizedCases
+of random_quantized.py), and draws its arguments from `d` (QuantizedDraw).
+`c.native(arguments, function)` adds the result of `function`, or that it refuses
+the arguments; `c.add(arguments)` without results adds a call that must be
+refused.
 """
 
 import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401
@@ -9,7 +15,7 @@ import torch.ao.quantization.fx._decomposed  # noqa: F401
 from random_calls import (BF16, F16, F32, F64, I8, I16, I32, I64, U8, UNIT)
 
 FULL = {U8: (0, 255), I8: (-128, 127), I16: (-32768, 32767),
-        I32: (-2**31 + 1, 2**31 - 1)}
+        I32: (-2**31, 2**31 - 1)}
 PT = torch.ops.quantized_decomposed
 Q = "quantized_decomposed::"
 
@@ -55,6 +61,7 @@ def dequantize_per_tensor(c, d, overload):
         c.add(arguments)
         return
     to = to or F32
+    # The operator multiplies in float32 unless the result is float64.
     if to != F64:
         scale = torch.tensor(scale, dtype=F32).double().item()
     exact = (x.double() - zero) * scale

@@ -1,6 +1,8 @@
 """Calls of image operators and layers on quantised uint8 tensors. Sums are
 computed by the same formula in float64, which is exact; the steps after them are
 computed in float32. Results are compared exactly.
+
+c: the cases of an operator, d: the random draws (see quantizing_calls.py).
 """
 
 import torch

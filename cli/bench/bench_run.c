@@ -39,6 +39,7 @@ static etx_status replay_earlier_calls(
       ETX_TRY(etx_shared_memory_reset(&session->shared.memory, all, diag));
       continue;
     }
+    if (call->is_refused) continue;
     if (strcmp(call->method, name) == 0) {
       *out_call = call;
       return ETX_OK;

@@ -78,7 +78,8 @@ static etx_exit check_input_options(bench_context* b, const char* path,
   etx_synthetic_input_options inputs = b->settings.inputs;
   for (size_t i = b->cases.call_count; i-- > 0;) {
     const etx_case_call* call = &b->cases.calls[i];
-    if (!call->is_reset && strcmp(call->method, options->method) == 0) {
+    if (!call->is_reset && !call->is_refused &&
+        strcmp(call->method, options->method) == 0) {
       inputs.call = call;
     }
   }

@@ -151,6 +151,7 @@ static etx_status read_call(const case_reader* in, const json_t* object,
   etx_text name;
   ETX_TRY(copy_text(in, method, &name));
   call->method = name.data;
+  call->is_refused = json_is_true(json_object_get(object, "refused"));
   ETX_TRY(read_values(in, json_object_get(object, "inputs"), &call->inputs,
                       &call->input_count));
   ETX_TRY(read_values(in, json_object_get(object, "outputs"), &call->outputs,

@@ -40,7 +40,8 @@ typedef struct etx_case_state {
 } etx_case_state;
 
 typedef struct etx_case_call {
-  bool is_reset;  // resets all states; no other field is set
+  bool is_reset;    // resets all states; no other field is set
+  bool is_refused;  // must fail and change no state
   const char* method;
   etx_case_value* inputs;
   size_t input_count;

@@ -223,10 +223,27 @@ static void check_state_names(case_runner* run) {
   }
 }
 
+// A call that is expected to be refused, for its inputs or while it runs: it
+// changes no state, and the next call runs as if it had not been.
+static etx_status run_refused_call(case_runner* run) {
+  const etx_diag before = *run->diag;
+  etx_status status = set_inputs(run);
+  if (status == ETX_OK) status = etx_method_run(run->method, run->diag);
+  ++run->result->call_count;
+  if (status == ETX_OUT_OF_MEMORY) return status;
+  if (status == ETX_OK) {
+    differ(run, "the call", "expected to be refused, but it ran");
+    return ETX_OK;
+  }
+  *run->diag = before;
+  return check_states(run);
+}
+
 static etx_status run_call(case_runner* run) {
   ETX_TRY(etx_run_session_method(run->session, run->call->method, &run->method,
                                  run->diag));
   ETX_TRY(remember_states(run));
+  if (run->call->is_refused) return run_refused_call(run);
   ETX_TRY(set_inputs(run));
   ETX_TRY(
       run->sink->profile == NULL

@@ -161,6 +161,14 @@ static void a_wrong_expectation_is_found(void** state) {
   assert_int_equal(fwrite("\x02\0\0\0\0\0\0\0{}", 1, 10, file), 10);
   fclose(file);
   command_expect(6, WORDS(ETX, "run", files.program, "--case", cases));
+  // A call that should be refused, but runs.
+  snprintf(path, sizeof path, "%.400s/cases.json", cases);
+  command_write_file(
+      path,
+      "{\"format\": 1, \"atol\": 0, \"rtol\": 0, \"calls\": ["
+      "{\"method\": \"get\", \"refused\": true, \"inputs\": [], \"outputs\": "
+      "[], \"input_mutations\": [], \"state\": {}}]}");
+  command_expect(6, WORDS(ETX, "run", files.program, "--case", cases));
 }
 
 int main(void) {

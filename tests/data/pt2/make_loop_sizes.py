@@ -133,6 +133,12 @@ def main():
         recorder.call("positive", sign)
     for places in ([3, 0, 4], [0, 0, 0], [4, 4, 1]):
         recorder.call("picked", number(places))
+    recorder.refuse("picked", number([1, 5, 0]))
+    recorder.refuse("picked", number([1, 0, -7]))
+    recorder.refuse("rows", torch.randn(MOST + 1, 1, 2))
+    recorder.refuse("bounded", rows(1), number(1))
+    recorder.call("rows", torch.randn(3, 1, 2))
+    recorder.call("picked", number([1, 2, 3]))
     recorder.write(1e-5)
 
 

@@ -240,6 +240,16 @@ class Recorder:
             record["state"][state] = note(state, getattr(self.model, state))
         self.calls.append(record)
 
+    def refuse(self, name, *inputs):
+        """A call that must fail and change no state."""
+        key = f"c{len(self.calls):03d}"
+        record = {"method": name, "refused": True, "inputs": [], "outputs": [],
+                  "input_mutations": [], "state": {}}
+        for i, tensor in enumerate(inputs):
+            self.tensors[f"{key}.in{i}"] = tensor.clone().contiguous()
+            record["inputs"].append({"tensor": f"{key}.in{i}"})
+        self.calls.append(record)
+
     def write(self, tolerance):
         with open(os.path.join(self.folder, "cases.json"), "w") as file:
             json.dump({"format": 1, "atol": tolerance, "rtol": tolerance,

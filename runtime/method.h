@@ -84,8 +84,9 @@ struct etx_method {
   size_t step_count;                  // of steps
   size_t first_state_step;     // first step that writes state, or SIZE_MAX
   bool is_prepared;            // steps are ready for the present input sizes
-  bool prepares_during_run;    // control flow or sizes depend on data
+  bool prepares_during_run;    // some records are prepared during the run
   bool inputs_moved;           // an input has a new address since the last run
+  uint8_t flow;                // bits: see method_types.h
   uint32_t busy;               // 1 while a thread is inside; atomic
   uint8_t* marks;              // by value: see method_types.h
   etx_diag* kernel_diag;       // kernels write their messages here
@@ -99,7 +100,6 @@ struct etx_method {
   size_t value_count;          // of values
   const etx_value** outputs;   // in order
   size_t output_count;         // of outputs
-  size_t* chain_starts;     // first record of each chain, and one past the last
   size_t chain_count;       // of chains
   int64_t* symbols;         // by position in the blob, solved from input sizes
   size_t symbol_count;      // of symbols

@@ -6,10 +6,12 @@
 #include "runtime/load/method_layout.h"
 #include "runtime/load/method_records.h"
 #include "runtime/load/method_values.h"
+#include "runtime/load/number_scopes.h"
 #include "runtime/method/method_types.h"
 #include "runtime/load/method_temporary.h"
 #include "runtime/run/method_run.h"
 #include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/shape_phase.h"
 
 // For the message only: the first instruction that calls a delegate.
 static bool find_delegate_call(const etx_pte_plan* plan, size_t* out_position,
@@ -169,7 +171,7 @@ static bool is_dynamic(const etx_method* method) {
 // not be consistent, so a dynamic method of a stock file is prepared when its
 // input sizes are known.
 static etx_status prepare_at_bounds(etx_method* method, etx_diag* diag) {
-  if (method->prepares_during_run) return ETX_OK;
+  if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   if (is_dynamic(method)) {
     if (method->blob_index == SIZE_MAX) return ETX_OK;
     for (size_t i = 0; i < method->input_count; ++i) {
@@ -225,6 +227,9 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
   ETX_TRY(etx_method_decode_values(method, operators, diag));
   ETX_TRY(etx_method_decode_records(method, operators, diag));
   ETX_TRY(take_temporary(method, operators, diag));
+  if (ETX_DYNAMIC && (method->flow & ETX_FLOW_JUMPS) != 0) {
+    etx_method_find_late_numbers(method);
+  }
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
   if (!ETX_DYNAMIC && method->prepares_during_run) {

@@ -119,25 +119,26 @@ typedef struct array {
   uint16_t more;
 } array;
 
-#define ARRAY(pointer, count, more)                            \
-  {offsetof(etx_method, pointer), offsetof(etx_method, count), \
-   sizeof *((etx_method*)0)->pointer, more}
+#define ARRAY(pointer, count)                                   \
+  {                                                             \
+    offsetof(etx_method, pointer), offsetof(etx_method, count), \
+        sizeof *((etx_method*)0)->pointer, 0                    \
+  }
 #define SINGLE(pointer) \
   {offsetof(etx_method, pointer), 0, sizeof *((etx_method*)0)->pointer, 1}
 
 static const array arrays[] = {
-    ARRAY(records, record_count, 0),
-    ARRAY(steps, record_count, 0),
-    ARRAY(values, value_count, 0),
-    ARRAY(tensors, tensor_count, 0),
-    ARRAY(inputs, input_count, 0),
-    ARRAY(pointers, pointer_count, 0),
-    ARRAY(outputs, output_count, 0),
-    ARRAY(symbols, symbol_count, 0),
-    ARRAY(chain_starts, chain_count, 1),
-    ARRAY(arena_offsets, arena_count, 0),
-    ARRAY(integers, integer_count, 0),
-    ARRAY(marks, value_count, 0),
+    ARRAY(records, record_count),
+    ARRAY(steps, record_count),
+    ARRAY(values, value_count),
+    ARRAY(tensors, tensor_count),
+    ARRAY(inputs, input_count),
+    ARRAY(pointers, pointer_count),
+    ARRAY(outputs, output_count),
+    ARRAY(symbols, symbol_count),
+    ARRAY(arena_offsets, arena_count),
+    ARRAY(integers, integer_count),
+    ARRAY(marks, value_count),
     SINGLE(kernel_diag),
     SINGLE(random),
 };

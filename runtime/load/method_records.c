@@ -17,6 +17,11 @@ static bool is_scalar(const etx_value* value) {
          value->kind == ETX_VALUE_DOUBLE;
 }
 
+static void rebind_late(etx_method_tensor* tensor) {
+  tensor->is_rebound = true;
+  tensor->late |= ETX_LATE_ROOT | ETX_STAYS_LATE_ROOT;
+}
+
 static etx_status decode_move(etx_method* method,
                               const etx_pte_instruction* from,
                               etx_method_record* record, etx_diag* diag) {
@@ -32,14 +37,15 @@ static etx_status decode_move(etx_method* method,
     return refuse_slot(record->to, "target of a move",
                        "a number, a tensor or none, as its source", diag);
   }
-  method->marks[record->to] |= ETX_MARK_VARIES;
+  method->marks[record->to] |=
+      ETX_MARK_VARIES | ETX_MARK_LATE | ETX_MARK_STAYS_LATE;
   if (source->kind != ETX_VALUE_TENSOR) return ETX_OK;
   if (target->as.tensor.dtype != source->as.tensor.dtype ||
       target->as.tensor.rank != source->as.tensor.rank) {
     return refuse_slot(record->to, "target of a move",
                        "a tensor of its source's type and rank", diag);
   }
-  etx_method_tensor_of(method, target)->is_rebound = true;
+  rebind_late(etx_method_tensor_of(method, target));
   return ETX_OK;
 }
 
@@ -69,7 +75,7 @@ static etx_status decode_free(const etx_method* method,
   if (value->kind != ETX_VALUE_TENSOR) {
     return refuse_slot(record->from, "freed value", "a tensor", diag);
   }
-  etx_method_tensor_of(method, value)->is_rebound = true;
+  rebind_late(etx_method_tensor_of(method, value));
   return ETX_OK;
 }
 
@@ -211,13 +217,22 @@ static etx_status decode_instruction(etx_method* method,
   }
 }
 
-// True if later instructions depend on more than sizes.
-static bool depends_on_data(const etx_method_record* record) {
-  if (record->kind == ETX_RECORD_SCALAR) {
-    return record->call.op->id == ETX_OP_local_scalar_dense;
+// Notes a record after which more than sizes decides what happens.
+static void note_flow(etx_method* method, const etx_method_record* record) {
+  switch (record->kind) {
+    case ETX_RECORD_SCALAR:
+      if (record->call.op->id != ETX_OP_local_scalar_dense) return;
+      if (ETX_DYNAMIC) method->flow |= ETX_FLOW_LATE;
+      method->prepares_during_run = true;
+      return;
+    case ETX_RECORD_MOVE:
+    case ETX_RECORD_JUMP:
+    case ETX_RECORD_FREE:
+      if (ETX_DYNAMIC) method->flow |= ETX_FLOW_JUMPS;
+      return;
+    default:
+      return;
   }
-  return ETX_DYNAMIC && record->kind != ETX_RECORD_KERNEL &&
-         record->kind != ETX_RECORD_VIEW;
 }
 
 etx_status etx_method_decode_records(etx_method* method,
@@ -225,7 +240,6 @@ etx_status etx_method_decode_records(etx_method* method,
                                      etx_diag* diag) {
   size_t at = 0;
   for (size_t chain = 0; chain < method->chain_count; ++chain) {
-    if (ETX_DYNAMIC) method->chain_starts[chain] = at;
     const etx_fb_vector rows = etx_pte_chain_at(&method->plan, chain);
     for (size_t i = 0; i < rows.count; ++i) {
       etx_method_record* record = &method->records[at++];
@@ -235,9 +249,8 @@ etx_status etx_method_decode_records(etx_method* method,
         etx_method_error_locate(method, record, diag);
         return status;
       }
-      if (depends_on_data(record)) method->prepares_during_run = true;
+      note_flow(method, record);
     }
   }
-  if (ETX_DYNAMIC) method->chain_starts[method->chain_count] = at;
   return ETX_OK;
 }

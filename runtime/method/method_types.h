@@ -3,7 +3,8 @@
 // All values of a method are in one array, in the file's order. A tensor value
 // has a second record, etx_method_tensor, with the location of its bytes:
 //
-//   storage  memory of its own: constant data, bytes in scratch or state, or the
+//   storage  memory of its own: constant data, bytes in scratch or state, or
+//   the
 //            caller's memory of an input. A view or an unplanned slot has none
 //   root     the tensor whose storage it currently uses: itself, or another one
 //            after a view or a move
@@ -12,10 +13,15 @@
 // over the tensors updates all data pointers.
 //
 // The shape phase goes over the records in order and sets sizes and root of
-// every tensor. Usually it is complete before the run, so a value must not
-// change between two records that use it: each use and each write sets
-// ETX_MARK_USED. If a marked value would have to change, the method switches to
-// the mode in which each record is prepared just before it runs.
+// every tensor. It is complete before the run, so a value must not change
+// between two records that use it: each use and each write sets ETX_MARK_USED.
+//
+// A value is *late* if its number, its sizes or its root is known only during
+// the run: because an element of a tensor decides it, or because it changes
+// after it was used (a loop counter, the target of a move, a slot that becomes
+// two views in turn). A record that reads or writes a late value is prepared
+// during the run, just before it runs; all others are prepared ahead.
+// late_values.h has the rules.
 
 #ifndef ETX_RUNTIME_METHOD_METHOD_TYPES_H
 #define ETX_RUNTIME_METHOD_METHOD_TYPES_H
@@ -30,6 +36,28 @@ enum {
   ETX_MARK_USED = 1,    // used or written in this shape phase; tensors have
                         // `is_used` instead
   ETX_MARK_VARIES = 2,  // a number that an instruction or the caller changes
+  ETX_MARK_LATE = 4,    // a number that is late in this shape phase
+  ETX_MARK_STAYS_LATE = 8,  // late in every shape phase
+  ETX_MARK_COMPUTED = 16,   // for number_scopes.c: some record computes it,
+  ETX_MARK_CLOSED = 32,     // and a later record may run without that one
+};
+
+// Bits of etx_method_tensor.late. Those that stay are set in every shape phase.
+enum {
+  ETX_LATE_SIZES = 1,
+  ETX_LATE_ROOT = 2,
+  ETX_STAYS_LATE_SIZES = 4,  // ETX_LATE_SIZES << 2
+  ETX_STAYS_LATE_ROOT = 8,
+};
+
+// Bits of etx_method.flow; 0: all records run in order and nothing is late.
+enum {
+  ETX_FLOW_JUMPS = 1,      // some record is a jump, a move or a release
+  ETX_FLOW_LATE = 2,       // some value was late
+  ETX_FLOW_ALL_LATE = 4,   // every record is prepared during the run
+  ETX_FLOW_RUNS = 8,       // the records run; otherwise the shape phase does
+  ETX_FLOW_DEFERRED = 16,  // the present record would change a used value
+  ETX_FLOW_CHANGED = 32,   // a used value became late in this shape phase
 };
 
 typedef enum etx_method_storage {
@@ -58,6 +86,7 @@ typedef struct etx_method_tensor {
   uint8_t storage_kind;   // etx_method_storage
   bool is_rebound;     // target of a view, a move or a returned self
   bool is_used;        // used or written in this shape phase
+  uint8_t late;        // bits: see ETX_LATE_SIZES
 } etx_method_tensor;
 
 typedef enum etx_record_kind {
@@ -69,6 +98,14 @@ typedef enum etx_record_kind {
   ETX_RECORD_FREE,
 } etx_record_kind;
 
+// What is left to do for a record when it runs.
+typedef enum etx_record_late {
+  ETX_RECORD_AHEAD,    // nothing: it is prepared
+  ETX_RECORD_RESIZES,  // it is prepared; its kernel sets sizes of outputs
+  ETX_RECORD_ROOTS,    // it is prepared; memory of arguments is late
+  ETX_RECORD_LATE,     // all
+} etx_record_late;
+
 typedef struct etx_method_record {
   const etx_kernel* kernel;  // NULL for the other kinds
   uint64_t written;          // a bit for each schema argument that is written
@@ -78,7 +115,8 @@ typedef struct etx_method_record {
                              // Kernel: record before it that calls the same
                              // operator, or ETX_NO_INDEX
   uint32_t to;               // move: target value. Jump: destination, in the
-                             // chain, at most its length
+                             // chain, at most its length. Scalar: see
+                             // number_scopes.c
   uint32_t instruction;      // position in its chain
   uint8_t kind;              // etx_record_kind
   bool has_fixed_sizes;      // needs to be prepared only once
@@ -86,7 +124,9 @@ typedef struct etx_method_record {
   bool is_sized_by_data;     // its kernel sets the sizes of its outputs
   bool is_prepared;
   bool writes_state;
-  etx_call call;  // of kernels, scalars and views
+  uint8_t late;   // etx_record_late, of this shape phase
+  etx_call call;  // of kernels, scalars and views. Jump: see number_scopes.c
+                  // and run_chains.c
 } etx_method_record;
 
 typedef struct etx_method_step {
@@ -149,9 +189,15 @@ static inline bool etx_method_is_dynamic(const etx_method_tensor* tensor) {
   return ETX_DYNAMIC && tensor->sizes != NULL;
 }
 
-// True if each record is prepared just before it runs.
-static inline bool etx_method_prepares_during_run(const etx_method* method) {
-  return ETX_DYNAMIC && method->prepares_during_run;
+// True if the records may run in another order than the file's, or if some are
+// prepared during the run.
+static inline bool etx_method_has_flow(const etx_method* method) {
+  return ETX_DYNAMIC && method->flow != 0;
+}
+
+// True while records are prepared during the run.
+static inline bool etx_method_runs(const etx_method* method) {
+  return (method->flow & ETX_FLOW_RUNS) != 0;
 }
 
 // Number of elements at the sizes in the file.

@@ -1,10 +1,8 @@
 // Runs a method: checks inputs, prepares kernels if sizes changed, copies
 // planned inputs, calls the kernels, copies mutable inputs back.
 //
-// Usually the loop goes over an array of function and call, with one indirect
-// call for each step. A method whose control flow or sizes depend on data is
-// run by run_chains.c instead, which prepares each record just before it runs,
-// and limits the number of steps.
+// The loop goes over an array of function and call, with one indirect call for
+// each step. Methods with jumps or late values are run by run_chains.c instead.
 
 #include "runtime/method/method_error.h"
 #include "runtime/method/method_names.h"
@@ -14,6 +12,7 @@
 #include "runtime/run/run_observer.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_symbols.h"
+#include "runtime/shapes/shape_phase.h"
 
 static etx_status check_ready(const etx_method* method, etx_diag* diag) {
   char name_buffer[ETX_INPUT_NAME_BYTES];
@@ -36,7 +35,6 @@ static etx_status check_ready(const etx_method* method, etx_diag* diag) {
 static etx_status prepare(etx_method* method, etx_diag* diag) {
   if (!ETX_DYNAMIC || method->is_prepared) return ETX_OK;
   ETX_TRY(etx_method_solve_symbols(method, diag));
-  if (method->prepares_during_run) return ETX_OK;
   ETX_TRY(etx_method_shape_all(method, diag));
   method->inputs_moved = false;
   return ETX_OK;
@@ -114,16 +112,14 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
 static etx_status run(etx_method* method, etx_diag* diag) {
   ETX_TRY(check_ready(method, diag));
   ETX_TRY(prepare(method, diag));
-  if (etx_method_prepares_during_run(method)) {
-    etx_method_restart(method);
-    etx_method_update_pointers(method);
-  } else if (method->inputs_moved) {
-    etx_method_update_pointers(method);
-  }
+  if (method->inputs_moved) etx_method_update_pointers(method);
   method->inputs_moved = false;
+  if (ETX_DYNAMIC && method->prepares_during_run) {
+    etx_method_restart_late(method);
+  }
   copy_planned_inputs(method);
-  ETX_TRY(etx_method_prepares_during_run(method) ? etx_run_chains(method, diag)
-                                                 : run_steps(method, diag));
+  ETX_TRY(etx_method_has_flow(method) ? etx_run_chains(method, diag)
+                                      : run_steps(method, diag));
   copy_back(method);
   return ETX_OK;
 }

@@ -1,6 +1,13 @@
-// Runs a method whose control flow or sizes depend on data: each record is
-// prepared just before it runs. The number of steps is limited, so that the run
-// ends.
+// Runs a method with jumps or late values (late_values.h).
+//
+// Steps that are more than the call of a prepared kernel, that is jumps and
+// late records, have a function that ends the loop over the steps; they are run
+// here and the loop goes on. So a kernel costs as much as in a method without
+// jumps.
+//
+// The number of instructions is limited, so that the run ends. They are counted
+// when a jump is taken: the loop ends at the step at which the limit would be
+// reached if no further jump were taken.
 
 #include "runtime/run/run_chains.h"
 
@@ -9,16 +16,17 @@
 #include "runtime/run/run_observer.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
+#include "runtime/shapes/shape_phase.h"
 
-static bool all_true(const etx_value* value) {
-  if (value->kind == ETX_VALUE_BOOL) return value->as.boolean;
-  const uint8_t* data = (const uint8_t*)value->as.tensor.data;
-  const size_t count = etx_tensor_numel(&value->as.tensor);
-  for (size_t i = 0; i < count; ++i) {
-    if (data[i] == 0) return false;
-  }
-  return true;
-}
+// A part of the run without a jump that was taken.
+typedef struct chain_run {
+  etx_method* method;
+  size_t first;         // step at which the part starts
+  size_t at;            // present step
+  size_t first_record;  // record at which the part starts
+  uint64_t left;        // instructions that may run from there on
+  bool wrote_state;     // before this part, or by a late record
+} chain_run;
 
 static etx_status move(etx_method* method, const etx_method_record* record) {
   const etx_value* from = &method->values[record->from];
@@ -32,77 +40,191 @@ static etx_status move(etx_method* method, const etx_method_record* record) {
   return ETX_OK;
 }
 
+static etx_status call_kernel(const etx_method* method, etx_call* call) {
+  return method->observer == NULL
+             ? call->run(call)
+             : etx_run_observer_call(method->observer, call);
+}
+
 // Runs a kernel, which may set the sizes of its outputs.
-static etx_status run_kernel(etx_method* method, etx_method_record* record) {
+static etx_status run_kernel(chain_run* r, etx_method_record* record) {
+  etx_method* method = r->method;
   const etx_resizer resizer = {etx_method_resize_output, method};
-  if (record->writes_state) *method->state.torn = 1;
+  if (record->writes_state) {
+    r->wrote_state = true;
+    *method->state.torn = 1;
+  }
   record->call.resizer = &resizer;
-  const etx_status status =
-      method->observer == NULL
-          ? record->call.run(&record->call)
-          : etx_run_observer_call(method->observer, &record->call);
+  const etx_status status = call_kernel(method, &record->call);
   record->call.resizer = NULL;
   return status;
 }
 
-// Runs one record, which is prepared. A jump sets `next`, the position of the
-// next record.
-static etx_status run_record(etx_method* method, etx_method_record* record,
-                             const size_t chain_start, size_t* next) {
+// True if a step of this part before `end` writes state. Late records note that
+// themselves.
+static bool part_writes_state(const chain_run* r, size_t end) {
+  for (size_t i = r->first; i < end; ++i) {
+    const etx_method_record* record =
+        etx_record_of_call(r->method->steps[i].call);
+    if (record->late == ETX_RECORD_AHEAD && record->writes_state) return true;
+  }
+  return false;
+}
+
+// The same for a part that ends with a jump. A loop has equal parts, so the
+// jump keeps the answer for the last one.
+static bool part_before_jump_writes_state(const chain_run* r,
+                                          int64_t* prepared) {
+  const int64_t key = (int64_t)r->first + 1;
+  if (prepared[ETX_JUMP_SEEN_FROM] != key) {
+    prepared[ETX_JUMP_SEEN_FROM] = key;
+    prepared[ETX_JUMP_SEEN_WRITES] = part_writes_state(r, r->at);
+  }
+  return prepared[ETX_JUMP_SEEN_WRITES] != 0;
+}
+
+// Goes from the present step, a jump, to its destination.
+static void take_jump(chain_run* r, etx_method_record* record) {
+  int64_t* prepared = record->call.prepared;
+  if (!r->wrote_state && r->method->first_state_step != SIZE_MAX) {
+    r->wrote_state = part_before_jump_writes_state(r, prepared);
+  }
+  const size_t position = (size_t)(record - r->method->records);
+  r->left -= position + 1 - r->first_record;
+  r->first_record = (size_t)prepared[ETX_JUMP_RECORD];
+  r->first = r->at = (size_t)prepared[ETX_JUMP_STEP];
+}
+
+// Runs one record, which is prepared.
+static etx_status run_record(chain_run* r, etx_method_record* record) {
+  etx_method* method = r->method;
+  const etx_value* value = &method->values[record->from];
   switch (record->kind) {
     case ETX_RECORD_KERNEL:
-      return run_kernel(method, record);
+      return run_kernel(r, record);
     case ETX_RECORD_MOVE:
       return move(method, record);
-    case ETX_RECORD_JUMP: {
-      const etx_value* condition = &method->values[record->from];
-      if (condition->kind == ETX_VALUE_TENSOR) {
-        ETX_TRY(
-            etx_method_check_memory(method, condition, method->kernel_diag));
-      }
-      if (!all_true(condition)) *next = chain_start + record->to;
-      return ETX_OK;
-    }
     case ETX_RECORD_FREE: {
-      etx_method_tensor* tensor =
-          etx_method_tensor_of(method, &method->values[record->from]);
+      etx_method_tensor* tensor = etx_method_tensor_of(method, value);
       tensor->root = ETX_NO_INDEX;
       tensor->value->as.tensor.data = NULL;
       return ETX_OK;
     }
     default:
-      return ETX_OK;  // done in the shape phase
+      return ETX_OK;  // done by the shape phase
   }
 }
 
-static etx_status run_chain(etx_method* method, size_t chain, uint64_t* steps,
-                            etx_diag* diag) {
-  const size_t start = method->chain_starts[chain];
-  const size_t end = method->chain_starts[chain + 1];
-  const uint64_t limit = method->program->limits.max_steps;
-  for (size_t at = start; at < end;) {
-    etx_method_record* record = &method->records[at++];
-    if ((*steps)++ == limit) {
-      etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                    "the run takes more than %u instructions", limit);
-      etx_method_error_locate(method, record, diag);
-      return ETX_OUT_OF_RANGE;
+static etx_status run_late(chain_run* r, etx_method_record* record) {
+  etx_method* method = r->method;
+  method->kernel_diag->status = ETX_OK;
+  if (record->kind == ETX_RECORD_JUMP) {
+    const etx_value* condition = &method->values[record->from];
+    ETX_TRY(etx_method_check_memory(method, condition, method->kernel_diag));
+    if (etx_condition_holds(condition)) {
+      ++r->at;
+    } else {
+      take_jump(r, record);
     }
-    ETX_TRY(etx_method_shape_record(method, record, diag));
-    method->kernel_diag->status = ETX_OK;
-    const etx_status status = run_record(method, record, start, &at);
-    if (status != ETX_OK)
-      return etx_method_error_report(method, record, status, diag);
+    return ETX_OK;
+  }
+  if (record->late == ETX_RECORD_LATE) {
+    ETX_TRY(etx_method_shape_record(method, record));
+  } else if (record->late == ETX_RECORD_ROOTS) {
+    ETX_TRY(etx_method_bind_record(method, record));
+  }
+  ETX_TRY(run_record(r, record));
+  ++r->at;
+  return ETX_OK;
+}
+
+// Runs steps up to `end`, or to one that returns something else than ETX_OK.
+static etx_status run_steps(const etx_method* method, size_t* at, size_t end) {
+  const etx_method_step* steps = method->steps;
+  for (size_t i = *at; i < end; ++i) {
+    const etx_status status = steps[i].run(steps[i].call);
+    if (status == ETX_OK) continue;
+    *at = i;
+    return status;
+  }
+  *at = end;
+  return ETX_OK;
+}
+
+static etx_status run_steps_observed(const etx_method* method, size_t* at,
+                                     size_t end) {
+  for (; *at < end; ++*at) {
+    const etx_method_step* step = &method->steps[*at];
+    const bool is_kernel =
+        step->run != etx_step_jump && step->run != etx_step_late;
+    const etx_status status =
+        is_kernel ? call_kernel(method, step->call) : step->run(step->call);
+    if (status != ETX_OK) return status;
   }
   return ETX_OK;
 }
 
-etx_status etx_run_chains(etx_method* method, etx_diag* diag) {
-  uint64_t steps = 0;
-  for (size_t i = 0; i < method->chain_count; ++i) {
-    ETX_TRY(run_chain(method, i, &steps, diag));
+// The step before which the limit of instructions is reached if no jump is
+// taken, or the number of steps.
+static size_t end_of_part(const chain_run* r) {
+  const size_t rest = r->method->record_count - r->first_record;
+  return r->left >= rest ? r->method->step_count
+                         : etx_method_step_from(
+                               r->method, r->first_record + (size_t)r->left);
+}
+
+static etx_status finish(const chain_run* r, etx_diag* diag) {
+  etx_method* method = r->method;
+  if (r->left < method->record_count - r->first_record) {
+    etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                  "the run takes more than %u instructions",
+                  method->program->limits.max_steps);
+    etx_method_error_locate(
+        method, &method->records[r->first_record + (size_t)r->left], diag);
+    return ETX_OUT_OF_RANGE;
   }
-  ETX_TRY(etx_method_check_mutated_inputs(method, diag));
-  if (method->state.data != NULL) *method->state.torn = 0;
-  return ETX_OK;
+  return method->prepares_during_run
+             ? etx_method_check_mutated_inputs(method, diag)
+             : ETX_OK;
+}
+
+// Runs to the end or to a failure. Then the present step is the first that did
+// not run.
+static etx_status run_parts(chain_run* r, etx_diag* diag) {
+  etx_method* method = r->method;
+  for (;;) {
+    const size_t end = end_of_part(r);
+    etx_status status = method->observer == NULL
+                            ? run_steps(method, &r->at, end)
+                            : run_steps_observed(method, &r->at, end);
+    if (status == ETX_OK) return finish(r, diag);
+    const etx_method_step* step = &method->steps[r->at];
+    const size_t position =
+        (size_t)(etx_record_of_call(step->call) - method->records);
+    etx_method_record* record = &method->records[position];
+    if (step->run == etx_step_jump) {
+      take_jump(r, record);
+      continue;
+    }
+    if (step->run == etx_step_late) status = run_late(r, record);
+    if (status != ETX_OK) {
+      ++r->at;
+      return etx_method_error_report(method, record, status, diag);
+    }
+  }
+}
+
+// `torn` is set while a run may write state; see method_run.c.
+etx_status etx_run_chains(etx_method* method, etx_diag* diag) {
+  chain_run r = {method, 0, 0, 0, method->program->limits.max_steps, false};
+  if (method->first_state_step != SIZE_MAX) *method->state.torn = 1;
+  method->kernel_diag->status = ETX_OK;
+  method->flow |= ETX_FLOW_RUNS;
+  const etx_status status = run_parts(&r, diag);
+  method->flow &= (uint8_t)~ETX_FLOW_RUNS;
+  if (method->state.data == NULL) return status;
+  const bool is_whole =
+      status == ETX_OK || (!r.wrote_state && !part_writes_state(&r, r.at));
+  if (is_whole) *method->state.torn = 0;
+  return status;
 }

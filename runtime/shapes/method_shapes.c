@@ -1,15 +1,11 @@
-// The shape phase: sizes, roots and prepared kernels, record by record.
-//
-// Sizes and root of a tensor at one record depend on the records before it.
-// Usually the whole phase runs before the kernels do, so it checks that no
-// value changes after it was used. If one does (a loop counter, a slot that is
-// bound to two views in turn), the method switches to `prepares_during_run`, in
-// which each record is prepared just before it runs.
+// One record of the shape phase: sizes and root of its results, its prepared
+// kernel. Sizes and root of a tensor at one record depend on the records before
+// it.
 
 #include "runtime/shapes/method_shapes.h"
 
-#include "runtime/method/method_error.h"
 #include "runtime/shapes/call_overlap.h"
+#include "runtime/shapes/late_values.h"
 #include "runtime/shapes/method_sizes.h"
 #include "runtime/shapes/prepare_cache.h"
 
@@ -35,29 +31,26 @@ void etx_method_update_pointers(etx_method* method) {
   }
 }
 
-void etx_method_restart(etx_method* method) {
-  for (size_t i = 0; ETX_DYNAMIC && i < method->value_count; ++i) {
-    method->marks[i] &= (uint8_t)~ETX_MARK_USED;
+static void restart_sizes(const etx_method* method, etx_method_tensor* tensor) {
+  const bool is_input = tensor->input != ETX_NO_INDEX;
+  if (etx_method_is_dynamic(tensor)) {
+    etx_method_set_sizes(tensor, is_input ? method->inputs[tensor->input].sizes
+                                          : tensor->bounds);
   }
-  for (size_t i = 0; i < method->tensor_count; ++i) {
-    etx_method_tensor* tensor = &method->tensors[i];
-    tensor->is_used = false;
-    const bool is_input = tensor->input != ETX_NO_INDEX;
-    if (etx_method_is_dynamic(tensor)) {
-      etx_method_set_sizes(tensor, is_input
-                                       ? method->inputs[tensor->input].sizes
-                                       : tensor->bounds);
-    }
-    if (ETX_DYNAMIC && tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
-      tensor->storage_bytes = tensor->bytes;
-    }
-    tensor->root = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
-                       ? tensor->base
-                       : (uint32_t)i;
-    tensor->root_offset = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
-                              ? tensor->base_offset
-                              : 0;
+  if (ETX_DYNAMIC && tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
+    tensor->storage_bytes = tensor->bytes;
   }
+}
+
+static void restart_root(etx_method_tensor* tensor, size_t position) {
+  tensor->root = tensor->storage_kind == ETX_METHOD_STORAGE_NONE
+                     ? tensor->base
+                     : (uint32_t)position;
+  tensor->root_offset =
+      tensor->storage_kind == ETX_METHOD_STORAGE_NONE ? tensor->base_offset : 0;
+}
+
+static void restart_integers(etx_method* method) {
   for (size_t i = 0; ETX_DYNAMIC && i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
     if (input->varies) {
@@ -66,7 +59,39 @@ void etx_method_restart(etx_method* method) {
   }
 }
 
-static void mark_used(etx_method* method, const etx_value* value) {
+void etx_method_restart(etx_method* method) {
+  for (size_t i = 0; ETX_DYNAMIC && i < method->value_count; ++i) {
+    const uint8_t marks = method->marks[i];
+    const bool stays_late = (marks & ETX_MARK_STAYS_LATE) != 0;
+    method->marks[i] = (uint8_t)((marks & ~(ETX_MARK_USED | ETX_MARK_LATE)) |
+                                 (stays_late ? ETX_MARK_LATE : 0));
+  }
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    etx_method_tensor* tensor = &method->tensors[i];
+    tensor->is_used = false;
+    if (ETX_DYNAMIC) {
+      const int stays =
+          tensor->late & (ETX_STAYS_LATE_SIZES | ETX_STAYS_LATE_ROOT);
+      tensor->late = (uint8_t)(stays | stays >> 2);
+    }
+    restart_sizes(method, tensor);
+    restart_root(tensor, i);
+  }
+  restart_integers(method);
+}
+
+void etx_method_restart_late(etx_method* method) {
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    etx_method_tensor* tensor = &method->tensors[i];
+    if ((tensor->late & ETX_LATE_SIZES) != 0) restart_sizes(method, tensor);
+    if ((tensor->late & ETX_LATE_ROOT) == 0) continue;
+    restart_root(tensor, i);
+    point(method, tensor);
+  }
+  restart_integers(method);
+}
+
+void etx_method_mark_used(etx_method* method, const etx_value* value) {
   if (value->kind == ETX_VALUE_TENSOR) {
     etx_method_tensor_of(method, value)->is_used = true;
   } else {
@@ -81,7 +106,7 @@ static void mark_reads_used(etx_method* method, const etx_method_record* record,
     if ((record->written >> i & 1) != 0) continue;
     etx_value_span values = etx_call_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
-      if (*values.at != NULL) mark_used(method, *values.at);
+      if (*values.at != NULL) etx_method_mark_used(method, *values.at);
     }
   }
 }
@@ -102,7 +127,9 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
                          "value %u replaces a tensor of another type or rank",
                          etx_method_number(method, target));
   }
-  if (etx_method_defer_if_used(method, target->value)) return ETX_OK;
+  if (etx_method_defer_if_used(method, target->value, ETX_LATE_ROOT)) {
+    return ETX_OK;
+  }
   if (ETX_METHOD_SIZES) {
     ETX_TRY(etx_method_resize(method, target, from->sizes, diag));
   }
@@ -226,9 +253,31 @@ static bool stays_prepared(const etx_method_record* record) {
           (record->has_fixed_reads && record->is_sized_by_data));
 }
 
+// Checks the memory of the arguments.
+static etx_status check_arguments(etx_method* method,
+                                  etx_method_record* record) {
+  ETX_TRY(take_arguments(method, record));
+  return ETX_VERIFIER
+             ? etx_method_check_overlap(method, record, method->kernel_diag)
+             : ETX_OK;
+}
+
+// The return slot of an in-place operator is an alias of its first argument.
+static etx_status bind_slot(etx_method* method,
+                            const etx_method_record* record) {
+  if (record->slot == ETX_NO_INDEX) return ETX_OK;
+  return etx_method_rebind(
+      method, etx_method_tensor_of(method, &method->values[record->slot]),
+      etx_method_tensor_of(method, record->call.arguments[0]),
+      method->kernel_diag);
+}
+
+static bool is_deferred(const etx_method* method) {
+  return ETX_DYNAMIC && (method->flow & ETX_FLOW_DEFERRED) != 0;
+}
+
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (stays_prepared(record)) return ETX_OK;
-  const bool mode = method->prepares_during_run;
   // Only dynamic methods are prepared often enough to be worth the code.
   const etx_method_record* cached =
       ETX_DYNAMIC ? etx_prepare_cache_find(method, record) : NULL;
@@ -243,26 +292,19 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
     if (ETX_METHOD_SIZES) {
       ETX_TRY(etx_method_size_outputs(method, record, cached));
     }
-    if (ETX_DYNAMIC && method->prepares_during_run != mode) return ETX_OK;
+    if (is_deferred(method)) return ETX_OK;
     is_match =
         cached != NULL && etx_prepare_cache_has_same_result(record, cached);
   }
-  ETX_TRY(take_arguments(method, record));
-  if (ETX_VERIFIER) {
-    ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
-  }
+  const bool checks_later = ETX_DYNAMIC && record->late == ETX_RECORD_ROOTS;
+  if (!checks_later) ETX_TRY(check_arguments(method, record));
   if (is_match) {
     reuse_prepared(&record->call, &cached->call);
   } else {
     ETX_TRY(prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) record->is_prepared = true;
-  if (record->slot == ETX_NO_INDEX) return ETX_OK;
-  // The return slot of an in-place operator is an alias of its first argument.
-  return etx_method_rebind(
-      method, etx_method_tensor_of(method, &method->values[record->slot]),
-      etx_method_tensor_of(method, record->call.arguments[0]),
-      method->kernel_diag);
+  return checks_later ? ETX_OK : bind_slot(method, record);
 }
 
 // Computes a number. Its slot keeps the kind that calls were checked with.
@@ -271,13 +313,13 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   const etx_value_kind kind = slot->kind;
   etx_call* call = &record->call;
   mark_reads_used(method, record, call->argument_count - 1);
-  if (etx_method_defer_if_used(method, slot)) return ETX_OK;
+  if (etx_method_defer_if_used(method, slot, 0)) return ETX_OK;
   if (ETX_DYNAMIC && call->op->id == ETX_OP_local_scalar_dense) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
   ETX_TRY(prepare_kernel(method, record));
   ETX_TRY(call->run(call));
-  mark_used(method, slot);
+  etx_method_mark_used(method, slot);
   if (slot->kind == kind) return ETX_OK;
   slot->kind = kind;
   slot->as.integer = 0;
@@ -301,8 +343,12 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   etx_method_tensor* target =
       etx_method_tensor_of(method, &method->values[record->slot]);
   const etx_method_tensor* source = etx_method_tensor_of(method, self);
+  const bool binds_later = ETX_DYNAMIC && record->late == ETX_RECORD_ROOTS;
   mark_reads_used(method, record, record->call.argument_count);
-  if (etx_method_defer_if_used(method, target->value)) return ETX_OK;
+  if (!binds_later &&
+      etx_method_defer_if_used(method, target->value, ETX_LATE_ROOT)) {
+    return ETX_OK;
+  }
   if (ETX_METHOD_SIZES) ETX_TRY(etx_method_size_view(method, record, target));
   const bool is_part = record->call.op->id == ETX_OP_part_view_default;
   if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
@@ -311,42 +357,39 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
                          "a view of %z bytes over %z bytes, or of another type",
                          target->bytes, source->bytes);
   }
+  if (binds_later) return ETX_OK;
   use_memory_of(method, target, source, start_of_view(record));
-  mark_used(method, target->value);
+  etx_method_mark_used(method, target->value);
+  return ETX_OK;
+}
+
+etx_status etx_method_bind_record(etx_method* method,
+                                  etx_method_record* record) {
+  method->kernel_diag->status = ETX_OK;
+  if (record->kind == ETX_RECORD_KERNEL) {
+    ETX_TRY(check_arguments(method, record));
+    return bind_slot(method, record);
+  }
+  use_memory_of(method,
+                etx_method_tensor_of(method, &method->values[record->slot]),
+                etx_method_tensor_of(method, record->call.arguments[0]),
+                start_of_view(record));
   return ETX_OK;
 }
 
 etx_status etx_method_shape_record(etx_method* method,
-                                   etx_method_record* record, etx_diag* diag) {
-  etx_status status = ETX_OK;
+                                   etx_method_record* record) {
   method->kernel_diag->status = ETX_OK;
   switch (record->kind) {
     case ETX_RECORD_KERNEL:
-      status = shape_kernel(method, record);
-      break;
+      return shape_kernel(method, record);
     case ETX_RECORD_SCALAR:
-      status = shape_scalar(method, record);
-      break;
+      return shape_scalar(method, record);
     case ETX_RECORD_VIEW:
-      status = shape_view(method, record);
-      break;
+      return shape_view(method, record);
     default:
-      break;
+      return ETX_OK;
   }
-  if (status == ETX_OK) return ETX_OK;
-  etx_method_error_take_message(method, status, diag);
-  etx_method_error_locate(method, record, diag);
-  return status;
-}
-
-static void add_step(etx_method* method, etx_method_record* record) {
-  if (record->kind != ETX_RECORD_KERNEL) return;
-  if (record->writes_state && method->first_state_step == SIZE_MAX) {
-    method->first_state_step = method->step_count;
-  }
-  etx_method_step* step = &method->steps[method->step_count++];
-  step->run = record->call.run;
-  step->call = &record->call;
 }
 
 etx_status etx_method_check_mutated_inputs(const etx_method* method,
@@ -368,21 +411,5 @@ etx_status etx_method_check_mutated_inputs(const etx_method* method,
                          "another type or size",
                          i, etx_pte_plan_name(&method->plan));
   }
-  return ETX_OK;
-}
-
-etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
-  method->is_prepared = false;
-  method->step_count = 0;
-  method->first_state_step = SIZE_MAX;
-  etx_method_restart(method);
-  etx_method_update_pointers(method);
-  for (size_t i = 0; i < method->record_count; ++i) {
-    ETX_TRY(etx_method_shape_record(method, &method->records[i], diag));
-    if (method->prepares_during_run) return ETX_OK;
-    add_step(method, &method->records[i]);
-  }
-  ETX_TRY(etx_method_check_mutated_inputs(method, diag));
-  method->is_prepared = true;
   return ETX_OK;
 }

@@ -1,4 +1,4 @@
-// The shape phase: sizes, roots and prepared kernels of all records.
+// The shape phase of one record: sizes and roots of its results, its kernel.
 
 #ifndef ETX_RUNTIME_SHAPES_METHOD_SHAPES_H
 #define ETX_RUNTIME_SHAPES_METHOD_SHAPES_H
@@ -8,17 +8,21 @@
 // Resets roots and sizes to those before the first record, with the current
 // sizes of inputs.
 void etx_method_restart(etx_method* method);
+// The same for late values only. Sets their data pointers, too.
+void etx_method_restart_late(etx_method* method);
 // Sets all data pointers from storages and roots.
 void etx_method_update_pointers(etx_method* method);
 // Sets sizes and roots of one record's results and prepares its kernel. Records
-// of scalars and views are run.
+// of scalars and views are run. A failure leaves its message in `kernel_diag`.
 ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
-                                                etx_method_record* record,
-                                                etx_diag* diag);
-// The whole phase, which also builds the steps. `is_prepared` stays false if
-// the method must be prepared during the run.
-ETX_MUST_USE etx_status etx_method_shape_all(etx_method* method,
-                                             etx_diag* diag);
+                                                etx_method_record* record);
+// The rest for a record that was prepared ahead, while the memory of arguments
+// was late: checks it, and binds results to it. Failures as above.
+ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
+                                               etx_method_record* record);
+
+// Notes that a record of this phase uses a value.
+void etx_method_mark_used(etx_method* method, const etx_value* value);
 
 // Makes `target` use the memory and the sizes of `source`, which has the same
 // type and rank.

@@ -5,6 +5,7 @@
 
 #include "format/tensor/layout.h"
 #include "runtime/shapes/call_shape.h"
+#include "runtime/shapes/late_values.h"
 
 void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   const etx_tensor* view = &tensor->value->as.tensor;
@@ -15,7 +16,9 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
 }
 
-bool etx_method_defer_if_used(etx_method* method, const etx_value* value) {
+bool etx_method_defer_if_used(etx_method* method, const etx_value* value,
+                              uint8_t bits) {
+  if (ETX_DYNAMIC) return etx_late_defer_if_used(method, value, bits);
   if (method->prepares_during_run) return false;
   method->prepares_during_run =
       value->kind == ETX_VALUE_TENSOR
@@ -76,7 +79,15 @@ etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
     return etx_diag_fail(diag, ETX_BAD_FILE, "an input (value %u) is resized",
                          etx_method_number(method, tensor));
   }
-  if (etx_method_defer_if_used(method, tensor->value)) return ETX_OK;
+  if (etx_method_defer_if_used(method, tensor->value, ETX_LATE_SIZES)) {
+    return ETX_OK;
+  }
+  if (ETX_DYNAMIC && etx_method_runs(method) &&
+      (tensor->late & ETX_LATE_SIZES) == 0) {
+    return etx_diag_fail(diag, ETX_INTERNAL,
+                         "value %u was sized before the run and changes",
+                         etx_method_number(method, tensor));
+  }
   int32_t strides[ETX_MAX_RANK];
   if (!etx_layout_strides(sizes, tensor->dim_order,
                           tensor->value->as.tensor.rank, strides)) {
@@ -122,7 +133,9 @@ static etx_status size_at_bounds(etx_method* method, etx_method_tensor* tensor,
                         ? tensor->bounds[i]
                         : tensor->value->as.tensor.sizes[i];
   }
-  if (etx_method_is_dynamic(tensor)) method->prepares_during_run = true;
+  if (etx_method_is_dynamic(tensor)) {
+    etx_late_mark(method, tensor->value, ETX_LATE_SIZES);
+  }
   return resize_to(method, tensor, &whole);
 }
 

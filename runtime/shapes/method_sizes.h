@@ -31,8 +31,10 @@ ETX_MUST_USE etx_status etx_method_resize_output(void* context,
                                                  const etx_value* output,
                                                  const int32_t* sizes);
 
-// True if the value was used before in this phase, so that it must not change.
-// The method then switches to `prepares_during_run`.
-bool etx_method_defer_if_used(etx_method* method, const etx_value* value);
+// True if the value was used before in this phase, so that its number, sizes or
+// root (`bits`, see ETX_LATE_SIZES) must not change now. A build without
+// dynamic sizes refuses the method then.
+bool etx_method_defer_if_used(etx_method* method, const etx_value* value,
+                              uint8_t bits);
 
 #endif

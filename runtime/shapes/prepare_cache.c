@@ -84,12 +84,13 @@ static bool reads_match(const etx_call* a, const etx_call* b) {
 
 const etx_method_record* etx_prepare_cache_find(
     const etx_method* method, const etx_method_record* record) {
-  // If records are prepared during the run, values may have changed since.
-  if (method->prepares_during_run) return NULL;
+  // During the run, values may have changed since.
+  if (etx_method_runs(method)) return NULL;
   const etx_method_record* at = record;
   for (size_t i = 0; i < MAX_CANDIDATES && at->from != ETX_NO_INDEX; ++i) {
     at = &method->records[at->from];
-    if (!at->is_sized_by_data && reads_match(&record->call, &at->call)) {
+    if (!at->is_sized_by_data && at->late != ETX_RECORD_LATE &&
+        reads_match(&record->call, &at->call)) {
       return at;
     }
   }

@@ -98,12 +98,16 @@ static etx_status shape_call(etx_method* method, etx_method_record* record) {
     } else if (record->late == ETX_RECORD_AHEAD && record->is_sized_by_data) {
       record->late = (uint8_t)etx_late_of_resizing(method, record);
     }
-    method->flow &= (uint8_t)~ETX_FLOW_DEFERRED;
   }
   if (record->late == ETX_RECORD_AHEAD) return ETX_OK;
-  if (record->late == ETX_RECORD_LATE ||
-      (record->late == ETX_RECORD_ROOTS && record->slot != ETX_NO_INDEX)) {
+  if (record->late == ETX_RECORD_LATE) {
     etx_late_mark_results(method, record);
+  } else if (record->late == ETX_RECORD_ROOTS && record->slot != ETX_NO_INDEX) {
+    // A view has its sizes already.
+    etx_late_mark(method, &method->values[record->slot],
+                  record->kind == ETX_RECORD_VIEW
+                      ? ETX_LATE_ROOT
+                      : ETX_LATE_ROOT | ETX_LATE_SIZES);
   }
   mark_call_used(method, record);
   return ETX_OK;
@@ -112,6 +116,7 @@ static etx_status shape_call(etx_method* method, etx_method_record* record) {
 // Messages stay in `kernel_diag`.
 static etx_status shape_ahead(etx_method* method, etx_method_record* record) {
   if (!ETX_DYNAMIC) return etx_method_shape_record(method, record);
+  method->flow &= (uint8_t)~ETX_FLOW_DEFERRED;
   switch (record->kind) {
     case ETX_RECORD_MOVE:
       shape_move(method, record);
@@ -196,7 +201,7 @@ static bool found_late_values(etx_method* method, size_t rounds) {
   const uint8_t all = ETX_FLOW_ALL_LATE;
   const bool found =
       (method->flow & ETX_FLOW_CHANGED) != 0 && (method->flow & all) == 0;
-  method->flow &= (uint8_t)~ETX_FLOW_CHANGED;
+  method->flow &= (uint8_t) ~(ETX_FLOW_CHANGED | ETX_FLOW_DEFERRED);
   if (found && rounds == MAX_ROUNDS) method->flow |= all;
   return found;
 }

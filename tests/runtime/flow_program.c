@@ -34,7 +34,7 @@ static int some_number(const flow_program* p) {
              : defined_in(p, NUMBERS, NUMBER_COUNT + COUNTER_COUNT, fixed);
 }
 
-static void add(flow_program* p, step_kind kind, int a, int b, int out) {
+static void add(flow_program* p, flow_step_kind kind, int a, int b, int out) {
   if (p->count == MOST_STEPS) fail();
   p->steps[p->count++] = (flow_step){kind, a, b, out};
   if (kind == STEP_JUMP) return;

@@ -43,7 +43,7 @@ enum {
   SLOT_COUNT,
 };
 
-typedef enum step_kind {
+typedef enum flow_step_kind {
   STEP_CLONE,  // out = a
   STEP_ADD,    // out = a + number b
   STEP_HEAD,   // out = a[0:number b]
@@ -56,10 +56,10 @@ typedef enum step_kind {
   STEP_LESS,   // out = a < b
   STEP_MOVE,   // out = a
   STEP_JUMP,   // if a is false: go to b
-} step_kind;
+} flow_step_kind;
 
 typedef struct flow_step {
-  step_kind kind;
+  flow_step_kind kind;
   int a, b, out;
 } flow_step;
 

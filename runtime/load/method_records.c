@@ -17,9 +17,18 @@ static bool is_scalar(const etx_value* value) {
          value->kind == ETX_VALUE_DOUBLE;
 }
 
-static void rebind_late(etx_method_tensor* tensor) {
+// Moves to one tensor are a list, so that all its roots can be found.
+static void link_move(const etx_method* method, etx_method_record* record) {
+  etx_method_tensor* tensor =
+      etx_method_tensor_of(method, &method->values[record->to]);
   tensor->is_rebound = true;
   tensor->late |= ETX_LATE_ROOT | ETX_STAYS_LATE_ROOT;
+  if (tensor->storage_kind == ETX_METHOD_STORAGE_NONE) {
+    tensor->late |= ETX_LATE_ANY_ROOT;
+    return;
+  }
+  record->slot = tensor->base;
+  tensor->base = (uint32_t)(record - method->records);
 }
 
 static etx_status decode_move(etx_method* method,
@@ -45,7 +54,7 @@ static etx_status decode_move(etx_method* method,
     return refuse_slot(record->to, "target of a move",
                        "a tensor of its source's type and rank", diag);
   }
-  rebind_late(etx_method_tensor_of(method, target));
+  link_move(method, record);
   return ETX_OK;
 }
 
@@ -75,7 +84,9 @@ static etx_status decode_free(const etx_method* method,
   if (value->kind != ETX_VALUE_TENSOR) {
     return refuse_slot(record->from, "freed value", "a tensor", diag);
   }
-  rebind_late(etx_method_tensor_of(method, value));
+  etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  tensor->is_rebound = true;
+  tensor->late |= ETX_LATE_ROOT | ETX_STAYS_LATE_ROOT | ETX_LATE_ANY_ROOT;
   return ETX_OK;
 }
 
@@ -143,8 +154,10 @@ static void decode_result(etx_method* method, etx_method_record* record,
     method->marks[slot] |= ETX_MARK_VARIES;
   } else if (is_view ||
              (op->result == ETX_RESULT_SELF && value != call->arguments[0])) {
+    etx_method_tensor* tensor = etx_method_tensor_of(method, value);
     record->slot = slot;
-    etx_method_tensor_of(method, value)->is_rebound = true;
+    tensor->is_rebound = true;
+    if (ETX_DYNAMIC) tensor->late |= ETX_LATE_ANY_ROOT;
   }
   // Only the slot of a scalar result is an argument of the kernel.
   const bool sees_slot =
@@ -225,10 +238,12 @@ static void note_flow(etx_method* method, const etx_method_record* record) {
       if (ETX_DYNAMIC) method->flow |= ETX_FLOW_LATE;
       method->prepares_during_run = true;
       return;
-    case ETX_RECORD_MOVE:
     case ETX_RECORD_JUMP:
-    case ETX_RECORD_FREE:
       if (ETX_DYNAMIC) method->flow |= ETX_FLOW_JUMPS;
+      return;
+    case ETX_RECORD_MOVE:
+    case ETX_RECORD_FREE:
+      if (ETX_DYNAMIC) method->flow |= ETX_FLOW_LATE;
       return;
     default:
       return;

@@ -37,7 +37,7 @@ enum {
                         // `is_used` instead
   ETX_MARK_VARIES = 2,  // a number that an instruction or the caller changes
   ETX_MARK_LATE = 4,    // a number that is late in this shape phase
-  ETX_MARK_STAYS_LATE = 8,  // late in every shape phase
+  ETX_MARK_STAYS_LATE = 8,  // late in every shape phase: ETX_MARK_LATE << 1
   ETX_MARK_COMPUTED = 16,   // for number_scopes.c: some record computes it,
   ETX_MARK_CLOSED = 32,     // and a later record may run without that one
 };
@@ -48,6 +48,8 @@ enum {
   ETX_LATE_ROOT = 2,
   ETX_STAYS_LATE_SIZES = 4,  // ETX_LATE_SIZES << 2
   ETX_STAYS_LATE_ROOT = 8,
+  ETX_LATE_ANY_ROOT = 16,  // its roots are not only its own and those of the
+                           // sources of its moves
 };
 
 // Bits of etx_method.flow; 0: all records run in order and nothing is late.
@@ -80,7 +82,8 @@ typedef struct etx_method_tensor {
   size_t bytes;           // at its current sizes
   size_t root_offset;     // of its data from the root's storage
   uint32_t root;       // position in tensors, or ETX_NO_INDEX
-  uint32_t base;       // tensor it is a constant view of, or none
+  uint32_t base;       // tensor it is a constant view of, or none. With
+                       // storage of its own: the last move to it, or none
   size_t base_offset;  // of that view, in bytes
   uint32_t input;      // position among the inputs, or ETX_NO_INDEX
   uint8_t storage_kind;   // etx_method_storage
@@ -110,7 +113,8 @@ typedef struct etx_method_record {
   const etx_kernel* kernel;  // NULL for the other kinds
   uint64_t written;          // a bit for each schema argument that is written
   uint32_t slot;             // value in the return slot if it is written, or
-                             // ETX_NO_INDEX
+                             // ETX_NO_INDEX. Move: the move to the same target
+                             // before it, or ETX_NO_INDEX
   uint32_t from;             // move: source. Jump: condition. Free: value.
                              // Kernel: record before it that calls the same
                              // operator, or ETX_NO_INDEX
@@ -125,8 +129,8 @@ typedef struct etx_method_record {
   bool is_prepared;
   bool writes_state;
   uint8_t late;   // etx_record_late, of this shape phase
-  etx_call call;  // of kernels, scalars and views. Jump: see number_scopes.c
-                  // and run_chains.c
+  etx_call call;  // of kernels, scalars and views. Jumps and moves use
+                  // `prepared`: see flow_steps.h
 } etx_method_record;
 
 typedef struct etx_method_step {

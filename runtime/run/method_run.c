@@ -114,7 +114,7 @@ static etx_status run(etx_method* method, etx_diag* diag) {
   ETX_TRY(prepare(method, diag));
   if (method->inputs_moved) etx_method_update_pointers(method);
   method->inputs_moved = false;
-  if (ETX_DYNAMIC && method->prepares_during_run) {
+  if (ETX_DYNAMIC && (method->flow & ETX_FLOW_LATE) != 0) {
     etx_method_restart_late(method);
   }
   copy_planned_inputs(method);

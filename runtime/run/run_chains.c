@@ -14,9 +14,9 @@
 #include "runtime/method/method_error.h"
 #include "runtime/method/method_types.h"
 #include "runtime/run/run_observer.h"
+#include "runtime/shapes/flow_steps.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
-#include "runtime/shapes/shape_phase.h"
 
 // A part of the run without a jump that was taken.
 typedef struct chain_run {
@@ -84,13 +84,11 @@ static bool part_before_jump_writes_state(const chain_run* r,
 }
 
 // Goes from the present step, a jump, to its destination.
-static void take_jump(chain_run* r, etx_method_record* record) {
-  int64_t* prepared = record->call.prepared;
+static void take_jump(chain_run* r, int64_t* prepared) {
   if (!r->wrote_state && r->method->first_state_step != SIZE_MAX) {
     r->wrote_state = part_before_jump_writes_state(r, prepared);
   }
-  const size_t position = (size_t)(record - r->method->records);
-  r->left -= position + 1 - r->first_record;
+  r->left -= (size_t)prepared[ETX_JUMP_END] - r->first_record;
   r->first_record = (size_t)prepared[ETX_JUMP_RECORD];
   r->first = r->at = (size_t)prepared[ETX_JUMP_STEP];
 }
@@ -121,10 +119,10 @@ static etx_status run_late(chain_run* r, etx_method_record* record) {
   if (record->kind == ETX_RECORD_JUMP) {
     const etx_value* condition = &method->values[record->from];
     ETX_TRY(etx_method_check_memory(method, condition, method->kernel_diag));
-    if (etx_condition_holds(condition)) {
+    if (etx_step_jump(&record->call) == ETX_OK) {
       ++r->at;
     } else {
-      take_jump(r, record);
+      take_jump(r, record->call.prepared);
     }
     return ETX_OK;
   }
@@ -139,24 +137,26 @@ static etx_status run_late(chain_run* r, etx_method_record* record) {
 }
 
 // Runs steps up to `end`, or to one that returns something else than ETX_OK.
-static etx_status run_steps(const etx_method* method, size_t* at, size_t end) {
+static inline etx_status run_steps(const etx_method* method, size_t* at,
+                                   size_t end) {
   const etx_method_step* steps = method->steps;
-  for (size_t i = *at; i < end; ++i) {
-    const etx_status status = steps[i].run(steps[i].call);
-    if (status == ETX_OK) continue;
-    *at = i;
-    return status;
+  size_t i = *at;
+  etx_status status = ETX_OK;
+  for (; i < end; ++i) {
+    status = steps[i].run(steps[i].call);
+    if (status != ETX_OK) break;
   }
-  *at = end;
-  return ETX_OK;
+  *at = i;
+  return status;
 }
 
 static etx_status run_steps_observed(const etx_method* method, size_t* at,
                                      size_t end) {
   for (; *at < end; ++*at) {
     const etx_method_step* step = &method->steps[*at];
+    const etx_method_record* record = etx_record_of_call(step->call);
     const bool is_kernel =
-        step->run != etx_step_jump && step->run != etx_step_late;
+        record->kind == ETX_RECORD_KERNEL && record->late == ETX_RECORD_AHEAD;
     const etx_status status =
         is_kernel ? call_kernel(method, step->call) : step->run(step->call);
     if (status != ETX_OK) return status;
@@ -168,9 +168,9 @@ static etx_status run_steps_observed(const etx_method* method, size_t* at,
 // taken, or the number of steps.
 static size_t end_of_part(const chain_run* r) {
   const size_t rest = r->method->record_count - r->first_record;
-  return r->left >= rest ? r->method->step_count
-                         : etx_method_step_from(
-                               r->method, r->first_record + (size_t)r->left);
+  return r->left >= rest
+             ? r->method->step_count
+             : etx_flow_step_from(r->method, r->first_record + (size_t)r->left);
 }
 
 static etx_status finish(const chain_run* r, etx_diag* diag) {
@@ -183,7 +183,7 @@ static etx_status finish(const chain_run* r, etx_diag* diag) {
         method, &method->records[r->first_record + (size_t)r->left], diag);
     return ETX_OUT_OF_RANGE;
   }
-  return method->prepares_during_run
+  return (method->flow & ETX_FLOW_LATE) != 0
              ? etx_method_check_mutated_inputs(method, diag)
              : ETX_OK;
 }
@@ -199,13 +199,13 @@ static etx_status run_parts(chain_run* r, etx_diag* diag) {
                             : run_steps_observed(method, &r->at, end);
     if (status == ETX_OK) return finish(r, diag);
     const etx_method_step* step = &method->steps[r->at];
+    if (step->run == etx_step_jump) {
+      take_jump(r, step->call->prepared);
+      continue;
+    }
     const size_t position =
         (size_t)(etx_record_of_call(step->call) - method->records);
     etx_method_record* record = &method->records[position];
-    if (step->run == etx_step_jump) {
-      take_jump(r, record);
-      continue;
-    }
     if (step->run == etx_step_late) status = run_late(r, record);
     if (status != ETX_OK) {
       ++r->at;

@@ -61,18 +61,19 @@ static void restart_integers(etx_method* method) {
 
 void etx_method_restart(etx_method* method) {
   for (size_t i = 0; ETX_DYNAMIC && i < method->value_count; ++i) {
-    const uint8_t marks = method->marks[i];
-    const bool stays_late = (marks & ETX_MARK_STAYS_LATE) != 0;
-    method->marks[i] = (uint8_t)((marks & ~(ETX_MARK_USED | ETX_MARK_LATE)) |
-                                 (stays_late ? ETX_MARK_LATE : 0));
+    const int marks = method->marks[i];
+    const int late = (marks & ETX_MARK_STAYS_LATE) >> 1;  // ETX_MARK_LATE
+    method->marks[i] =
+        (uint8_t)((marks & ~(ETX_MARK_USED | ETX_MARK_LATE)) | late);
   }
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
     tensor->is_used = false;
-    if (ETX_DYNAMIC) {
+    if (ETX_DYNAMIC && tensor->late != 0) {
       const int stays =
           tensor->late & (ETX_STAYS_LATE_SIZES | ETX_STAYS_LATE_ROOT);
-      tensor->late = (uint8_t)(stays | stays >> 2);
+      tensor->late =
+          (uint8_t)((tensor->late & ETX_LATE_ANY_ROOT) | stays | stays >> 2);
     }
     restart_sizes(method, tensor);
     restart_root(tensor, i);
@@ -111,11 +112,17 @@ static void mark_reads_used(etx_method* method, const etx_method_record* record,
   }
 }
 
+void etx_method_set_root(const etx_method* method, etx_method_tensor* target,
+                         uint32_t root, size_t offset) {
+  target->root = root;
+  target->root_offset = offset;
+  point(method, target);
+}
+
 static void use_memory_of(const etx_method* method, etx_method_tensor* target,
                           const etx_method_tensor* source, size_t offset) {
-  target->root = source->root;
-  target->root_offset = source->root_offset + offset;
-  point(method, target);
+  etx_method_set_root(method, target, source->root,
+                      source->root_offset + offset);
 }
 
 etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
@@ -253,9 +260,8 @@ static bool stays_prepared(const etx_method_record* record) {
           (record->has_fixed_reads && record->is_sized_by_data));
 }
 
-// Checks the memory of the arguments.
-static etx_status check_arguments(etx_method* method,
-                                  etx_method_record* record) {
+etx_status etx_method_check_arguments(etx_method* method,
+                                      etx_method_record* record) {
   ETX_TRY(take_arguments(method, record));
   return ETX_VERIFIER
              ? etx_method_check_overlap(method, record, method->kernel_diag)
@@ -297,7 +303,7 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
         cached != NULL && etx_prepare_cache_has_same_result(record, cached);
   }
   const bool checks_later = ETX_DYNAMIC && record->late == ETX_RECORD_ROOTS;
-  if (!checks_later) ETX_TRY(check_arguments(method, record));
+  if (!checks_later) ETX_TRY(etx_method_check_arguments(method, record));
   if (is_match) {
     reuse_prepared(&record->call, &cached->call);
   } else {
@@ -367,7 +373,7 @@ etx_status etx_method_bind_record(etx_method* method,
                                   etx_method_record* record) {
   method->kernel_diag->status = ETX_OK;
   if (record->kind == ETX_RECORD_KERNEL) {
-    ETX_TRY(check_arguments(method, record));
+    ETX_TRY(etx_method_check_arguments(method, record));
     return bind_slot(method, record);
   }
   use_memory_of(method,

@@ -21,9 +21,18 @@ ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
 ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
                                                etx_method_record* record);
 
+// Checks that the arguments of a call have memory, that outputs may be written
+// and do not overlap other arguments. Failures as above.
+ETX_MUST_USE etx_status etx_method_check_arguments(etx_method* method,
+                                                   etx_method_record* record);
+
 // Notes that a record of this phase uses a value.
 void etx_method_mark_used(etx_method* method, const etx_value* value);
 
+// Makes `target` use the memory of the tensor `root` from an offset in bytes
+// on.
+void etx_method_set_root(const etx_method* method, etx_method_tensor* target,
+                         uint32_t root, size_t offset);
 // Makes `target` use the memory and the sizes of `source`, which has the same
 // type and rank.
 ETX_MUST_USE etx_status etx_method_rebind(etx_method* method,

@@ -5,36 +5,15 @@
 #include "runtime/shapes/shape_phase.h"
 
 #include "runtime/method/method_error.h"
+#include "runtime/shapes/flow_steps.h"
 #include "runtime/shapes/late_values.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
+#include "runtime/shapes/move_roots.h"
 
 // Rounds until all records are prepared during the run. The second finds what
 // becomes late because of the first; files of exporters need no more.
 enum { MAX_ROUNDS = 4 };
-
-bool etx_condition_holds(const etx_value* condition) {
-  if (condition->kind == ETX_VALUE_BOOL) return condition->as.boolean;
-  const uint8_t* data = (const uint8_t*)condition->as.tensor.data;
-  if (condition->as.tensor.rank == 0) return data[0] != 0;
-  const size_t count = etx_tensor_numel(&condition->as.tensor);
-  for (size_t i = 0; i < count; ++i) {
-    if (data[i] == 0) return false;
-  }
-  return true;
-}
-
-etx_status etx_step_jump(etx_call* call) {
-  const void* const condition =
-      (const void*)(uintptr_t)call->prepared[ETX_JUMP_CONDITION];
-  return etx_condition_holds((const etx_value*)condition) ? ETX_OK
-                                                          : ETX_INTERNAL;
-}
-
-etx_status etx_step_late(etx_call* call) {
-  (void)call;
-  return ETX_INTERNAL;
-}
 
 // A late record sees the values that its arguments have in the run, so they
 // must not be changed ahead after it.
@@ -55,22 +34,22 @@ static bool is_late_in(const etx_method* method, const etx_value* value,
   return (etx_method_tensor_of(method, value)->late & bits) != 0;
 }
 
-// The target of a move has the root of its source only from then on, but often
+// The target of a move has the root of its source only from then on, but mostly
 // the same sizes in the whole run.
 static void shape_move(etx_method* method, etx_method_record* record) {
   const etx_value* from = &method->values[record->from];
   const etx_value* to = &method->values[record->to];
-  record->late = ETX_RECORD_LATE;
+  record->late = ETX_RECORD_AHEAD;
   etx_method_mark_used(method, from);
   if (from->kind != ETX_VALUE_TENSOR) return;
-  bool is_late = is_late_in(method, from, ETX_LATE_SIZES);
-  if (!is_late && etx_method_is_dynamic(etx_method_tensor_of(method, to)) &&
-      !is_late_in(method, to, ETX_LATE_SIZES)) {
-    is_late =
-        etx_method_resize(method, etx_method_tensor_of(method, to),
-                          from->as.tensor.sizes, method->kernel_diag) != ETX_OK;
+  if (is_late_in(method, from, ETX_LATE_SIZES) ||
+      is_late_in(method, to, ETX_LATE_SIZES) ||
+      etx_method_resize(method, etx_method_tensor_of(method, to),
+                        from->as.tensor.sizes, method->kernel_diag) != ETX_OK ||
+      (method->flow & ETX_FLOW_DEFERRED) != 0) {
+    record->late = ETX_RECORD_LATE;
+    etx_late_mark(method, to, ETX_LATE_SIZES);
   }
-  if (is_late) etx_late_mark(method, to, ETX_LATE_SIZES);
   etx_method_mark_used(method, to);
 }
 
@@ -87,9 +66,9 @@ static void shape_jump(etx_method* method, etx_method_record* record) {
 }
 
 static etx_status shape_call(etx_method* method, etx_method_record* record) {
-  record->late =
-      (uint8_t)(etx_method_has_flow(method) ? etx_late_of(method, record)
-                                            : ETX_RECORD_AHEAD);
+  if (etx_method_has_flow(method)) {
+    record->late = (uint8_t)etx_late_of(method, record);
+  }
   if (record->late != ETX_RECORD_LATE) {
     const etx_status status = etx_method_shape_record(method, record);
     if (!etx_method_has_flow(method)) return status;
@@ -134,54 +113,49 @@ static etx_status shape_ahead(etx_method* method, etx_method_record* record) {
 
 static void add_step(etx_method* method, etx_method_record* record) {
   const bool is_late = ETX_DYNAMIC && record->late != ETX_RECORD_AHEAD;
-  const bool is_jump = ETX_DYNAMIC && record->kind == ETX_RECORD_JUMP;
-  if (record->kind != ETX_RECORD_KERNEL && !is_late && !is_jump) return;
+  etx_kernel_function run = record->call.run;
+  if (is_late || record->kind != ETX_RECORD_KERNEL) {
+    run = ETX_DYNAMIC ? etx_flow_step_of(record) : NULL;
+    if (run == NULL) return;
+  }
   if (record->writes_state && !is_late &&
       method->first_state_step == SIZE_MAX) {
     method->first_state_step = method->step_count;
   }
-  etx_method_step* step = &method->steps[method->step_count++];
-  step->run = record->call.run;
-  step->call = &record->call;
-  if (is_jump) step->run = etx_step_jump;
-  if (is_late) step->run = etx_step_late;
   if (is_late) method->prepares_during_run = true;
+  etx_method_step* step = &method->steps[method->step_count++];
+  step->run = run;
+  step->call = &record->call;
 }
 
-size_t etx_method_step_from(const etx_method* method, size_t record) {
-  size_t low = 0;
-  size_t high = method->step_count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    const etx_method_record* at =
-        etx_record_of_call(method->steps[middle].call);
-    if ((size_t)(at - method->records) < record) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-static void find_destinations(etx_method* method) {
+// Calls that need no check when they run, whatever moves did before.
+static void settle_roots(etx_method* method) {
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_method_record* record = &method->records[i];
-    if (record->kind != ETX_RECORD_JUMP) continue;
-    const size_t to = i - record->instruction + record->to;
-    int64_t* prepared = record->call.prepared;
-    prepared[ETX_JUMP_CONDITION] =
-        (int64_t)(uintptr_t)&method->values[record->from];
-    prepared[ETX_JUMP_RECORD] = (int64_t)to;
-    prepared[ETX_JUMP_STEP] = (int64_t)etx_method_step_from(method, to);
-    prepared[ETX_JUMP_SEEN_FROM] = 0;
+    if (record->late == ETX_RECORD_ROOTS && record->kind == ETX_RECORD_KERNEL &&
+        record->slot == ETX_NO_INDEX && !record->is_sized_by_data &&
+        etx_move_roots_fit(method, record)) {
+      record->late = ETX_RECORD_AHEAD;
+    }
+  }
+}
+
+static void start_steps(etx_method* method) {
+  method->step_count = 0;
+  method->first_state_step = SIZE_MAX;
+}
+
+// Adds all steps, which depend on later records if there is control flow.
+static void add_steps(etx_method* method) {
+  start_steps(method);
+  method->prepares_during_run = false;
+  for (size_t i = 0; i < method->record_count; ++i) {
+    add_step(method, &method->records[i]);
   }
 }
 
 static etx_status shape_round(etx_method* method, etx_diag* diag) {
-  method->step_count = 0;
-  method->first_state_step = SIZE_MAX;
-  if (ETX_DYNAMIC) method->prepares_during_run = false;
+  start_steps(method);
   etx_method_restart(method);
   etx_method_update_pointers(method);
   for (size_t i = 0; i < method->record_count; ++i) {
@@ -213,8 +187,13 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
     ETX_TRY(shape_round(method, diag));
     if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   } while (ETX_DYNAMIC && found_late_values(method, ++rounds));
-  if (ETX_DYNAMIC && etx_method_has_flow(method)) find_destinations(method);
-  if (!ETX_DYNAMIC || !method->prepares_during_run) {
+  const bool has_flow = ETX_DYNAMIC && etx_method_has_flow(method);
+  if (has_flow) {
+    settle_roots(method);
+    add_steps(method);
+    etx_flow_steps_link(method);
+  }
+  if (!ETX_DYNAMIC || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));
   }
   method->is_prepared = true;

@@ -101,6 +101,13 @@ struct etx_method {
   const etx_value** outputs;   // in order
   size_t output_count;         // of outputs
   size_t chain_count;       // of chains
+  struct etx_late_version* versions;  // by value: see late_versions.h
+  uint64_t* prepared_at;    // by record
+  int32_t* late_sizes;      // of versions of tensors
+  size_t version_count;     // of versions; 0: no value can be late
+  size_t prepared_count;    // of prepared_at
+  size_t late_size_count;   // of late_sizes
+  uint64_t late_clock;      // of changes of late values
   int64_t* symbols;         // by position in the blob, solved from input sizes
   size_t symbol_count;      // of symbols
   etx_bytes_mut scratch;    // the caller's block

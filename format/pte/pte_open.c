@@ -69,7 +69,7 @@ static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   etx_pte_cursor cursor = {0, 0, {0, 0}};
   etx_pte_instruction instruction;
   while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
-    out->items += instruction.argument_count;
+    etx_pte_totals_add_instruction(out, &instruction);
   }
 }
 

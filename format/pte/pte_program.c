@@ -355,7 +355,10 @@ void etx_pte_totals_add(etx_pte_totals* totals, const etx_pte_value* value) {
   ++totals->tensors;
   totals->dims += tensor->rank;
   if (!ETX_DYNAMIC) return;
-  if (tensor->dynamism != ETX_PTE_STATIC) totals->dims += tensor->rank;
+  if (tensor->dynamism != ETX_PTE_STATIC) {
+    totals->dims += tensor->rank;
+    totals->dynamic_dims += tensor->rank;
+  }
   if (!etx_pte_tensor_has_bytes(tensor)) ++totals->without_bytes;
 }
 

@@ -42,6 +42,9 @@ typedef struct etx_pte_totals {
   size_t dims;           // of all tensors; twice for those with dynamic sizes
   size_t items;          // of lists of values, and arguments of calls
   size_t without_bytes;  // tensors that are neither planned nor stored
+  // Only counted in builds with dynamic methods:
+  size_t dynamic_dims;  // of tensors with dynamic sizes
+  size_t not_calls;     // instructions that are jumps, moves or releases
 } etx_pte_totals;
 
 // Plans whose totals are cached: more than most files have.
@@ -256,6 +259,14 @@ bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor);
 void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out);
 // Adds what one value has to the totals.
 void etx_pte_totals_add(etx_pte_totals* totals, const etx_pte_value* value);
+// The same for one instruction.
+static inline void etx_pte_totals_add_instruction(
+    etx_pte_totals* totals, const etx_pte_instruction* instruction) {
+  totals->items += instruction->argument_count;
+  if (ETX_DYNAMIC && instruction->kind != ETX_PTE_KERNEL_CALL) {
+    ++totals->not_calls;
+  }
+}
 
 // Bytes of a tensor at its stated (upper bound) sizes. Verified not to
 // overflow.

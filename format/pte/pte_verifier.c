@@ -205,7 +205,7 @@ static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
                          "it frees value %z, which is not a tensor",
                          (size_t)it.index);
   }
-  v->totals->items += it.argument_count;
+  etx_pte_totals_add_instruction(v->totals, &it);
   return check_value_indexes(v, it.arguments, it.argument_count);
 }
 

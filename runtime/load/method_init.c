@@ -10,6 +10,7 @@
 #include "runtime/method/method_types.h"
 #include "runtime/load/method_temporary.h"
 #include "runtime/run/method_run.h"
+#include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/shape_phase.h"
 
@@ -230,6 +231,7 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
   if (ETX_DYNAMIC && (method->flow & ETX_FLOW_JUMPS) != 0) {
     etx_method_find_late_numbers(method);
   }
+  if (ETX_DYNAMIC) etx_late_versions_init(method);
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
   if (!ETX_DYNAMIC && method->prepares_during_run) {

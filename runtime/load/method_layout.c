@@ -8,6 +8,7 @@
 
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
+#include "format/shapes/op_shapes.h"
 #include "runtime/load/method_temporary.h"
 #include "runtime/program/unplanned_outputs.h"
 
@@ -23,9 +24,36 @@ etx_status etx_method_layout_find(etx_method* method, const etx_program* program
   return ETX_OK;
 }
 
+// True if data may decide a number or a size.
+static bool may_read_data(const etx_pte_plan* plan,
+                          etx_operator_cache* operators) {
+  for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
+    const etx_op* op = etx_operator_cache_at(operators, i)->op;
+    if (op == NULL) continue;
+    if (op->id == ETX_OP_local_scalar_dense || etx_op_may_size_by_data(op)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A value may also be late because a slot is used with several sizes in a
+// method without jumps. Such records have no versions, so they are prepared in
+// each run.
+static void count_versions(etx_method* method, etx_operator_cache* operators,
+                           const etx_pte_totals* totals) {
+  if (totals->not_calls == 0 && !may_read_data(&method->plan, operators)) {
+    return;
+  }
+  method->version_count = method->value_count;
+  method->prepared_count = method->record_count;
+  method->late_size_count = totals->dynamic_dims;
+}
+
 // Sets all counts. `unplanned` is the number of tensors without memory that are
 // not inputs.
-static void count_all(etx_method* method, size_t* unplanned) {
+static void count_all(etx_method* method, etx_operator_cache* operators,
+                      size_t* unplanned) {
   const etx_pte_plan* plan = &method->plan;
   etx_pte_totals totals;
   etx_pte_plan_totals(plan, &totals);
@@ -50,6 +78,7 @@ static void count_all(etx_method* method, size_t* unplanned) {
   for (size_t i = 0; i < method->chain_count; ++i) {
     method->record_count += etx_pte_instruction_count(plan, i);
   }
+  if (ETX_DYNAMIC) count_versions(method, operators, &totals);
 }
 
 // Adds memory for outputs that the file has not planned.
@@ -101,7 +130,7 @@ static etx_status count_memory(const etx_method* method,
 etx_status etx_method_layout_count(etx_method* method, etx_operator_cache* operators,
                             etx_memory_needed* out_needed, etx_diag* diag) {
   size_t unplanned = 0;
-  count_all(method, &unplanned);
+  count_all(method, operators, &unplanned);
   method->arena_count = etx_pte_buffer_size_count(&method->plan);
   if (ETX_DYNAMIC && method->blob_index != SIZE_MAX) {
     method->symbol_count =
@@ -139,6 +168,11 @@ static const array arrays[] = {
     ARRAY(arena_offsets, arena_count),
     ARRAY(integers, integer_count),
     ARRAY(marks, value_count),
+#if ETX_DYNAMIC
+    ARRAY(versions, version_count),
+    ARRAY(prepared_at, prepared_count),
+    ARRAY(late_sizes, late_size_count),
+#endif
     SINGLE(kernel_diag),
     SINGLE(random),
 };

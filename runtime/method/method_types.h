@@ -3,8 +3,7 @@
 // All values of a method are in one array, in the file's order. A tensor value
 // has a second record, etx_method_tensor, with the location of its bytes:
 //
-//   storage  memory of its own: constant data, bytes in scratch or state, or
-//   the
+//   storage  memory of its own: constant data, bytes in scratch or state, or the
 //            caller's memory of an input. A view or an unplanned slot has none
 //   root     the tensor whose storage it currently uses: itself, or another one
 //            after a view or a move
@@ -20,8 +19,9 @@
 // the run: because an element of a tensor decides it, or because it changes
 // after it was used (a loop counter, the target of a move, a slot that becomes
 // two views in turn). A record that reads or writes a late value is prepared
-// during the run, just before it runs; all others are prepared ahead.
-// late_values.h has the rules.
+// during the run, just before it runs, unless nothing has changed since it was
+// prepared; all others are prepared ahead. late_values.h and late_versions.h
+// have the rules.
 
 #ifndef ETX_RUNTIME_METHOD_METHOD_TYPES_H
 #define ETX_RUNTIME_METHOD_METHOD_TYPES_H
@@ -91,6 +91,14 @@ typedef struct etx_method_tensor {
   bool is_used;        // used or written in this shape phase
   uint8_t late;        // bits: see ETX_LATE_SIZES
 } etx_method_tensor;
+
+// What a late value was when a record last saw it: see late_versions.h.
+typedef struct etx_late_version {
+  uint64_t changed;  // when that changed
+  int64_t content;   // the bits of a number, or the offset in the root
+  uint32_t root;
+  uint32_t first_size;  // position in late_sizes
+} etx_late_version;
 
 typedef enum etx_record_kind {
   ETX_RECORD_KERNEL,

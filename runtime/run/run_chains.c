@@ -15,6 +15,7 @@
 #include "runtime/method/method_types.h"
 #include "runtime/run/run_observer.h"
 #include "runtime/shapes/flow_steps.h"
+#include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
 
@@ -126,10 +127,8 @@ static etx_status run_late(chain_run* r, etx_method_record* record) {
     }
     return ETX_OK;
   }
-  if (record->late == ETX_RECORD_LATE) {
-    ETX_TRY(etx_method_shape_record(method, record));
-  } else if (record->late == ETX_RECORD_ROOTS) {
-    ETX_TRY(etx_method_bind_record(method, record));
+  if (record->call.op != NULL && record->late != ETX_RECORD_RESIZES) {
+    ETX_TRY(etx_late_versions_prepare(method, record));
   }
   ETX_TRY(run_record(r, record));
   ++r->at;

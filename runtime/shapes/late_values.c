@@ -78,6 +78,7 @@ etx_record_late etx_late_of(const etx_method* method,
 etx_record_late etx_late_of_resizing(const etx_method* method,
                                      const etx_method_record* record) {
   etx_record_late late = ETX_RECORD_AHEAD;
+  if (record->late != ETX_RECORD_AHEAD) return ETX_RECORD_LATE;
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
     etx_value_span values =
         etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));

@@ -31,7 +31,8 @@ void etx_late_mark_results(etx_method* method, const etx_method_record* record);
 // What must be done for a call when it runs, by the values that it uses.
 etx_record_late etx_late_of(const etx_method* method,
                             const etx_method_record* record);
-// The same for a prepared call whose kernel sets the sizes of outputs.
+// The same for a prepared call whose kernel sets the sizes of outputs, which
+// are at their bounds when it starts.
 etx_record_late etx_late_of_resizing(const etx_method* method,
                                      const etx_method_record* record);
 // True if a value must not change because it was used before in this phase. It

@@ -313,10 +313,23 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   return checks_later ? ETX_OK : bind_slot(method, record);
 }
 
-// Computes a number. Its slot keeps the kind that calls were checked with.
-static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
+etx_status etx_method_compute_number(etx_method* method,
+                                     etx_method_record* record) {
   etx_value* slot = &method->values[record->slot];
   const etx_value_kind kind = slot->kind;
+  etx_call* call = &record->call;
+  ETX_TRY(call->run(call));
+  if (slot->kind == kind) return ETX_OK;
+  // The slot keeps the kind that calls were checked with.
+  slot->kind = kind;
+  slot->as.integer = 0;
+  return etx_diag_fail(call->diag, ETX_BAD_FILE,
+                       "result is of another kind than its slot (value %u)",
+                       (uint64_t)record->slot);
+}
+
+static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
+  etx_value* slot = &method->values[record->slot];
   etx_call* call = &record->call;
   mark_reads_used(method, record, call->argument_count - 1);
   if (etx_method_defer_if_used(method, slot, 0)) return ETX_OK;
@@ -324,14 +337,9 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
   ETX_TRY(prepare_kernel(method, record));
-  ETX_TRY(call->run(call));
+  ETX_TRY(etx_method_compute_number(method, record));
   etx_method_mark_used(method, slot);
-  if (slot->kind == kind) return ETX_OK;
-  slot->kind = kind;
-  slot->as.integer = 0;
-  return etx_diag_fail(call->diag, ETX_BAD_FILE,
-                       "result is of another kind than its slot (value %u)",
-                       (uint64_t)record->slot);
+  return ETX_OK;
 }
 
 // The offset of a view in self, in bytes. The shape function has checked that
@@ -374,8 +382,13 @@ etx_status etx_method_bind_record(etx_method* method,
   method->kernel_diag->status = ETX_OK;
   if (record->kind == ETX_RECORD_KERNEL) {
     ETX_TRY(etx_method_check_arguments(method, record));
-    return bind_slot(method, record);
   }
+  return etx_method_bind_checked(method, record);
+}
+
+etx_status etx_method_bind_checked(etx_method* method,
+                                   const etx_method_record* record) {
+  if (record->kind == ETX_RECORD_KERNEL) return bind_slot(method, record);
   use_memory_of(method,
                 etx_method_tensor_of(method, &method->values[record->slot]),
                 etx_method_tensor_of(method, record->call.arguments[0]),

@@ -21,6 +21,14 @@ ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
 ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
                                                etx_method_record* record);
 
+// The end of both: binds results of a kernel or a view to memory. Failures as
+// above.
+ETX_MUST_USE etx_status
+etx_method_bind_checked(etx_method* method, const etx_method_record* record);
+// Computes a number whose record is prepared. Failures as above.
+ETX_MUST_USE etx_status etx_method_compute_number(etx_method* method,
+                                                  etx_method_record* record);
+
 // Checks that the arguments of a call have memory, that outputs may be written
 // and do not overlap other arguments. Failures as above.
 ETX_MUST_USE etx_status etx_method_check_arguments(etx_method* method,

@@ -59,7 +59,8 @@ static etx_status check_capacity(const etx_method* method,
                        etx_method_number(method, tensor), most, numel);
 }
 
-static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
+bool etx_method_has_sizes(const etx_method_tensor* tensor,
+                          const int32_t* sizes) {
   const etx_tensor* view = &tensor->value->as.tensor;
   for (size_t i = 0; i < view->rank; ++i) {
     if (view->sizes[i] != sizes[i]) return false;
@@ -73,7 +74,7 @@ etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
     return check_fixed(method, tensor, sizes, diag);
   }
   ETX_TRY(check_capacity(method, tensor, sizes, diag));
-  if (has_sizes(tensor, sizes)) return ETX_OK;
+  if (etx_method_has_sizes(tensor, sizes)) return ETX_OK;
   if (tensor->input != ETX_NO_INDEX) {
     // The caller's data has the sizes that were set.
     return etx_diag_fail(diag, ETX_BAD_FILE, "an input (value %u) is resized",
@@ -176,7 +177,7 @@ static etx_status reuse_sizes(etx_method* method, etx_method_record* record,
   const int32_t* const sizes = etx_call_tensor(&cached->call, last)->sizes;
   const etx_method_tensor* out =
       etx_method_tensor_of(method, call->arguments[last]);
-  if (has_sizes(out, sizes)) return ETX_OK;
+  if (etx_method_has_sizes(out, sizes)) return ETX_OK;
   return etx_method_resize_output(method, call->arguments[last], sizes);
 }
 
@@ -188,6 +189,13 @@ etx_status etx_method_size_outputs(etx_method* method,
   ETX_TRY(
       etx_call_size_outputs(&record->call, record->written, resize_output, &s));
   if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;
+  if (s.by_data && !etx_op_may_size_by_data(record->call.op)) {
+    // The method may have no memory for what follows from it.
+    return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,
+                         "'%s' is not in the list of operators whose sizes "
+                         "depend on elements",
+                         record->call.op->name);
+  }
   return ETX_OK;
 }
 

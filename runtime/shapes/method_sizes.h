@@ -11,6 +11,9 @@ enum { ETX_METHOD_SIZES = ETX_VERIFIER || ETX_DYNAMIC };
 
 // Sets the sizes of a dynamic tensor. The caller has checked that strides fit.
 void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes);
+// True if the tensor has these sizes now.
+bool etx_method_has_sizes(const etx_method_tensor* tensor,
+                          const int32_t* sizes);
 // Resizes a tensor. Refuses sizes beyond its memory, and any change of a tensor
 // that is not dynamic.
 ETX_MUST_USE etx_status etx_method_resize(etx_method* method,

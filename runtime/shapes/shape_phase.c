@@ -7,6 +7,7 @@
 #include "runtime/method/method_error.h"
 #include "runtime/shapes/flow_steps.h"
 #include "runtime/shapes/late_values.h"
+#include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
 #include "runtime/shapes/move_roots.h"
@@ -74,7 +75,7 @@ static etx_status shape_call(etx_method* method, etx_method_record* record) {
     if (!etx_method_has_flow(method)) return status;
     if (status != ETX_OK || (method->flow & ETX_FLOW_DEFERRED) != 0) {
       record->late = ETX_RECORD_LATE;
-    } else if (record->late == ETX_RECORD_AHEAD && record->is_sized_by_data) {
+    } else if (record->is_sized_by_data) {
       record->late = (uint8_t)etx_late_of_resizing(method, record);
     }
   }
@@ -192,6 +193,7 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
     settle_roots(method);
     add_steps(method);
     etx_flow_steps_link(method);
+    etx_late_versions_restart(method);
   }
   if (!ETX_DYNAMIC || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));

@@ -8,10 +8,14 @@
 //
 //   loop    800 iterations of five kernels on 8 floats
 //   carry   the same; a move carries the result to the next iteration
-//   choice  12 dynamic layers of three kernels behind a choice
-//   item    12 dynamic layers, then a slice whose size is read from a tensor
+//   choice  12 dynamic layers of three small kernels behind a choice
+//   item    the same layers, then a slice whose size is read from a tensor
+//   late    such a slice first, then the layers on its result
+//   choice_linear, item_linear, late_linear
+//           the same with a linear layer of 64 features instead of a sum
 //
-// A time is the least of many rounds, in which the programs take turns.
+// The sizes are the same in all runs. The programs take turns; a time is the
+// median of all rounds.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -24,18 +28,36 @@
 #include "tests/support/loaded_method.h"
 #include "tests/support/test_program.h"
 
-enum { ROUNDS = 200, CASES = 4, ITERATIONS = 800, LAYERS = 12, ROWS = 4 };
+enum { ROUNDS = 51, CASES = 8, ITERATIONS = 800, LAYERS = 12, ROWS = 4 };
+enum { MOST_ROWS = 16, WIDTH = 64 };
 
-static const char* const cases[CASES] = {"loop", "carry", "choice", "item"};
+typedef enum flow_kind { LOOP, CARRY, CHOICE, ITEM, LATE } flow_kind;
+
+typedef struct flow_case {
+  const char* name;
+  flow_kind kind;
+  int width;  // of layers
+} flow_case;
+
+static const flow_case cases[CASES] = {
+    {"loop", LOOP, 0},
+    {"carry", CARRY, 0},
+    {"choice", CHOICE, 8},
+    {"item", ITEM, 8},
+    {"late", LATE, 8},
+    {"choice_linear", CHOICE, WIDTH},
+    {"item_linear", ITEM, WIDTH},
+    {"late_linear", LATE, WIDTH},
+};
 
 typedef struct flow_bench {
   test_program* file;
   etx_program program;
   test_loaded loaded;
-  float x[ROWS * 8];
+  float x[ROWS * WIDTH];
   int64_t count;
   uint8_t flag;
-  double best_ns;
+  double ns[ROUNDS];
 } flow_bench;
 
 static void stop_on(etx_status status, const etx_diag* diag) {
@@ -102,17 +124,45 @@ static void write_loop(test_program* p, bool is_straight, bool moves) {
   test_output(p, result, "");
 }
 
+// The values that layers use.
+typedef struct layer_slots {
+  int x, alpha, weight, slots[4];
+} layer_slots;
+
+static int add_rows(test_program* p, int width, uint64_t place) {
+  const uint64_t bytes = (uint64_t)(MOST_ROWS * width) * sizeof(float);
+  return test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32,
+                                      SIZES(MOST_ROWS, width), bytes * place));
+}
+
+static layer_slots add_layer_slots(test_program* p, int width) {
+  static float weight[WIDTH * WIDTH];
+  const uint32_t data = test_data(p, weight, sizeof weight);
+  layer_slots s;
+  s.x = test_input(p,
+                   test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32,
+                                                 SIZES(MOST_ROWS, width))),
+                   "");
+  s.alpha = test_int(p, 1);
+  s.weight = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(WIDTH, WIDTH), data);
+  for (uint64_t i = 0; i < 4; ++i) s.slots[i] = add_rows(p, width, i);
+  return s;
+}
+
 // Layers write to two slots in turn; returns the last one.
-static int add_layers(test_program* p, int x, int alpha) {
-  int slots[4];
+static int add_layers(test_program* p, const layer_slots* s, int width, int x) {
+  const int* slots = s->slots;
+  const int none = test_none(p);
   int from = x;
-  for (uint64_t i = 0; i < 4; ++i) {
-    slots[i] = test_dynamic(
-        p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(16, 8), 512 * i));
-  }
   for (size_t i = 0; i < LAYERS; ++i) {
     const int to = slots[2 + i % 2];
-    test_call(p, "aten::add", "out", ARGS(from, x, alpha, slots[0], slots[0]));
+    if (width == WIDTH) {
+      test_call(p, "aten::linear", "out",
+                ARGS(from, s->weight, none, slots[0], slots[0]));
+    } else {
+      test_call(p, "aten::add", "out",
+                ARGS(from, x, s->alpha, slots[0], slots[0]));
+    }
     test_call(p, "aten::relu", "out", ARGS(slots[0], slots[1], slots[1]));
     test_call(p, "aten::mul", "out", ARGS(slots[1], x, to, to));
     from = to;
@@ -120,71 +170,71 @@ static int add_layers(test_program* p, int x, int alpha) {
   return from;
 }
 
-static void write_layers(test_program* p, bool is_straight, bool has_choice) {
-  const int x = test_input(
-      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(16, 8))),
-      "");
+static void write_layers(test_program* p, const flow_case* c,
+                         bool is_straight) {
+  const layer_slots s = add_layer_slots(p, c->width);
   const int flag =
       test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SIZES(1)), "");
   const int count =
       test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(1)), "");
-  const int alpha = test_int(p, 1), zero = test_int(p, 0);
-  const int never = test_bool(p, false);
-  const int rows = is_straight ? test_int(p, ROWS - 1) : test_int(p, 0);
-  const int part =
-      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(16, 8), 2048));
-  if (has_choice && !is_straight) test_jump_false(p, flag, 3 * LAYERS + 2);
-  const int last = add_layers(p, x, alpha);
-  if (has_choice && !is_straight) {
-    test_jump_false(p, never, 3 * LAYERS + 3);
-    test_call(p, "aten::neg", "out", ARGS(x, last, last));
-  }
-  if (has_choice) {
+  const int zero = test_int(p, 0), never = test_bool(p, false);
+  const int rows = test_int(p, is_straight ? ROWS - 1 : 0);
+  const int part = add_rows(p, c->width, 4);
+  if (c->kind == CHOICE) {
+    if (!is_straight) test_jump_false(p, flag, 3 * LAYERS + 2);
+    const int last = add_layers(p, &s, c->width, s.x);
+    if (!is_straight) {
+      test_jump_false(p, never, 3 * LAYERS + 3);
+      test_call(p, "aten::neg", "out", ARGS(s.x, last, last));
+    }
     test_output(p, last, "");
     return;
   }
+  const int whole = c->kind == ITEM ? add_layers(p, &s, c->width, s.x) : s.x;
   if (!is_straight) {
     test_call(p, "aten::_local_scalar_dense", "", ARGS(count, rows));
   }
   test_call(p, "aten::slice_copy", "Tensor_out",
-            ARGS(last, zero, zero, rows, alpha, part, part));
-  test_output(p, part, "");
+            ARGS(whole, zero, zero, rows, s.alpha, part, part));
+  test_output(p, c->kind == LATE ? add_layers(p, &s, c->width, part) : part,
+              "");
 }
 
-static void set_inputs(flow_bench* b, size_t which) {
+static void set_inputs(flow_bench* b, const flow_case* c) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_method* method = &b->loaded.method;
   const etx_tensor flat = TEST_TENSOR(b->x, ETX_DTYPE_FLOAT32, 8);
-  const etx_tensor rows = TEST_TENSOR(b->x, ETX_DTYPE_FLOAT32, ROWS, 8);
+  const etx_tensor rows = TEST_TENSOR(b->x, ETX_DTYPE_FLOAT32, ROWS, c->width);
   const etx_tensor flag = TEST_TENSOR(&b->flag, ETX_DTYPE_BOOL, 1);
   const etx_tensor count = TEST_TENSOR(&b->count, ETX_DTYPE_INT64, 1);
   b->flag = 1;
   b->count = ROWS - 1;
-  stop_on(etx_method_set_input(method, 0, which < 2 ? &flat : &rows, &diag),
+  const bool is_loop = c->width == 0;
+  stop_on(etx_method_set_input(method, 0, is_loop ? &flat : &rows, &diag),
           &diag);
-  if (which < 2) return;
+  if (is_loop) return;
   stop_on(etx_method_set_input(method, 1, &flag, &diag), &diag);
   stop_on(etx_method_set_input(method, 2, &count, &diag), &diag);
 }
 
-static void open_bench(flow_bench* b, size_t which, bool is_straight) {
+static void open_bench(flow_bench* b, const flow_case* c, bool is_straight) {
   etx_diag diag;
   etx_diag_init(&diag);
   memset(b, 0, sizeof *b);
   b->file = test_program_new();
   test_method(b->file, "forward");
-  test_arenas(b->file, 2560, 0);
-  if (which < 2) {
-    write_loop(b->file, is_straight, which == 1);
+  test_arenas(b->file, 5 * MOST_ROWS * WIDTH * sizeof(float), 0);
+  if (c->width == 0) {
+    write_loop(b->file, is_straight, c->kind == CARRY);
   } else {
-    write_layers(b->file, is_straight, which == 2);
+    write_layers(b->file, c, is_straight);
   }
   stop_on(etx_program_open(&b->program, test_file(b->file), &etx_all_kernels,
                            NULL, &diag),
           &diag);
   stop_on(test_load(&b->loaded, &b->program, "forward", NULL, &diag), &diag);
-  set_inputs(b, which);
+  set_inputs(b, c);
 }
 
 static void run_many(flow_bench* b, size_t runs) {
@@ -195,12 +245,21 @@ static void run_many(flow_bench* b, size_t runs) {
   }
 }
 
-static void time_runs(flow_bench* b, size_t which) {
-  const size_t runs = which < 2 ? 4 : 400;
+static void time_runs(flow_bench* b, const flow_case* c, size_t round) {
+  const size_t runs = c->width == 0 ? 4 : c->width == WIDTH ? 40 : 400;
   const double start = now_ns();
   run_many(b, runs);
-  const double ns = (now_ns() - start) / (double)runs;
-  if (b->best_ns == 0 || ns < b->best_ns) b->best_ns = ns;
+  b->ns[round] = (now_ns() - start) / (double)runs;
+}
+
+static int compare_ns(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double median_ns(flow_bench* b) {
+  qsort(b->ns, ROUNDS, sizeof b->ns[0], compare_ns);
+  return b->ns[ROUNDS / 2];
 }
 
 static void close_bench(flow_bench* b) {
@@ -211,20 +270,21 @@ static void close_bench(flow_bench* b) {
 static void measure(void) {
   static flow_bench benches[CASES][2];
   for (size_t i = 0; i < 2 * CASES; ++i) {
-    open_bench(&benches[i / 2][i % 2], i / 2, i % 2 == 0);
+    open_bench(&benches[i / 2][i % 2], &cases[i / 2], i % 2 == 0);
     run_many(&benches[i / 2][i % 2], 2);
   }
   for (size_t round = 0; round < ROUNDS; ++round) {
     for (size_t i = 0; i < 2 * CASES; ++i) {
-      time_runs(&benches[i / 2][i % 2], i / 2);
+      time_runs(&benches[i / 2][i % 2], &cases[i / 2], round);
     }
   }
   for (size_t i = 0; i < CASES; ++i) {
-    const double straight = benches[i][0].best_ns, ns = benches[i][1].best_ns;
+    const double straight = median_ns(&benches[i][0]);
+    const double ns = median_ns(&benches[i][1]);
     printf(
         "{\"case\": \"%s\", \"straight_ns\": %.0f, \"ns\": %.0f, "
         "\"ratio\": %.3f}\n",
-        cases[i], straight, ns, ns / straight);
+        cases[i].name, straight, ns, ns / straight);
     close_bench(&benches[i][0]);
     close_bench(&benches[i][1]);
   }
@@ -237,13 +297,12 @@ int main(int argc, char** argv) {
     return 0;
   }
   for (size_t i = 0; argc == 4 && i < CASES; ++i) {
-    if (strcmp(argv[1], cases[i]) != 0) continue;
-    open_bench(&bench, i, strcmp(argv[2], "0") == 0);
+    if (strcmp(argv[1], cases[i].name) != 0) continue;
+    open_bench(&bench, &cases[i], strcmp(argv[2], "0") == 0);
     run_many(&bench, strtoul(argv[3], NULL, 10));
     close_bench(&bench);
     return 0;
   }
-  fputs("usage: bench_control_flow [loop|carry|choice|item 0|1 RUNS]\n",
-        stderr);
+  fputs("usage: bench_control_flow [CASE 0|1 RUNS]\n", stderr);
   return 2;
 }

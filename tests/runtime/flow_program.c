@@ -56,7 +56,7 @@ static int target_in(const flow_program* p, int first, int count) {
 static void add_simple(flow_program* p) {
   const int number = target_in(p, NUMBERS, NUMBER_COUNT);
   const int tensor = target_in(p, DYNAMIC, DYNAMIC_COUNT);
-  switch (test_random_integer(0, p->is_calm ? 8 : 11)) {
+  switch (test_random_integer(0, p->is_calm ? 9 : 12)) {
     case 0:
       add(p, STEP_CLONE, some_tensor(p), 0, tensor);
       return;
@@ -78,17 +78,24 @@ static void add_simple(flow_program* p) {
       add(p, STEP_SIZE, some_tensor(p), 0, number);
       return;
     case 7:
-      add(p, STEP_COUNT, some_number(p), 0, number);
+      if (test_random_integer(0, 1) == 0) {
+        add(p, STEP_COUNT, some_number(p), 0, number);
+      } else {
+        add(p, STEP_MAX, some_number(p), some_number(p), number);
+      }
       return;
     case 8:
       add(p, STEP_LESS, some_number(p), some_number(p),
           target_in(p, BOOLS, BOOL_COUNT));
       return;
     case 9:
+      add(p, STEP_REPEAT, some_tensor(p), 0, tensor);
+      return;
+    case 10:
       add(p, STEP_ITEM, defined_in(p, FIXED, FIXED_COUNT, DATA), 0, number);
       add(p, STEP_MOD, number, FIVE, number);
       return;
-    case 10:
+    case 11:
       add(p, STEP_MOVE, some_number(p), 0, number);
       return;
     default: {
@@ -239,6 +246,10 @@ test_program* flow_file(const flow_program* p) {
         test_call(f, "aten::sum", "IntList_out",
                   ARGS(a, first_dim, yes, none, out, out));
         break;
+      case STEP_REPEAT:
+        test_call(f, "aten::repeat_interleave", "Tensor_out",
+                  ARGS(a, none, out, out));
+        break;
       case STEP_VIEW:
         test_call(f, "executorch_prim::et_view", "default",
                   ARGS(a, any_size, out));
@@ -254,6 +265,9 @@ test_program* flow_file(const flow_program* p) {
         break;
       case STEP_COUNT:
         test_call(f, "executorch_prim::add", "Scalar", ARGS(a, at[ONE], out));
+        break;
+      case STEP_MAX:
+        test_call(f, "executorch_prim::sym_max", "Scalar", ARGS(a, b, out));
         break;
       case STEP_LESS:
         test_call(f, "executorch_prim::lt", "Scalar", ARGS(a, b, out));

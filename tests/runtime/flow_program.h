@@ -44,18 +44,20 @@ enum {
 };
 
 typedef enum flow_step_kind {
-  STEP_CLONE,  // out = a
-  STEP_ADD,    // out = a + number b
-  STEP_HEAD,   // out = a[0:number b]
-  STEP_SUM,    // out = sum of a
-  STEP_VIEW,   // out shows the memory of a
-  STEP_SIZE,   // out = number of elements of a
-  STEP_ITEM,   // out = the element of a
-  STEP_MOD,    // out = a % 5
-  STEP_COUNT,  // out = a + 1
-  STEP_LESS,   // out = a < b
-  STEP_MOVE,   // out = a
-  STEP_JUMP,   // if a is false: go to b
+  STEP_CLONE,   // out = a
+  STEP_ADD,     // out = a + number b
+  STEP_HEAD,    // out = a[0:number b]
+  STEP_SUM,     // out = sum of a
+  STEP_REPEAT,  // out = each index i of a, a[i] times
+  STEP_VIEW,    // out shows the memory of a
+  STEP_SIZE,    // out = number of elements of a
+  STEP_ITEM,    // out = the element of a
+  STEP_MOD,     // out = a % 5
+  STEP_COUNT,   // out = a + 1
+  STEP_MAX,     // out = the larger of a and b
+  STEP_LESS,    // out = a < b
+  STEP_MOVE,    // out = a
+  STEP_JUMP,    // if a is false: go to b
 } flow_step_kind;
 
 typedef struct flow_step {

@@ -59,6 +59,23 @@ static bool write_tensor(flow_machine* m, const flow_step* s, int32_t size,
   return true;
 }
 
+// The output is checked at its bound, so it must not overlap what is read.
+static bool repeat(flow_machine* m, const flow_step* s) {
+  int64_t* out = m->memory[m->root[s->out]];
+  const int64_t* repeats = m->memory[m->root[s->a]];
+  const int32_t read = m->size[s->a];
+  m->size[s->out] = 0;
+  if (m->root[s->out] == X) return false;
+  if (read > 0 && out == repeats) return false;
+  for (int32_t i = 0; i < read; ++i) {
+    for (int64_t k = 0; k < repeats[i]; ++k) {
+      if (m->size[s->out] == ROOM) return false;
+      out[m->size[s->out]++] = i;
+    }
+  }
+  return true;
+}
+
 static int32_t smaller(int64_t a, int32_t b) { return a < b ? (int32_t)a : b; }
 
 static bool simulate_step(flow_machine* m, const flow_step* s, int* next) {
@@ -79,6 +96,8 @@ static bool simulate_step(flow_machine* m, const flow_step* s, int* next) {
       }
       return true;
     }
+    case STEP_REPEAT:
+      return repeat(m, s);
     case STEP_VIEW:
       m->root[s->out] = m->root[s->a];
       m->size[s->out] = m->size[s->a];
@@ -94,6 +113,10 @@ static bool simulate_step(flow_machine* m, const flow_step* s, int* next) {
       return true;
     case STEP_COUNT:
       m->number[s->out] = m->number[s->a] + 1;
+      return true;
+    case STEP_MAX:
+      m->number[s->out] =
+          m->number[s->a] > m->number[s->b] ? m->number[s->a] : m->number[s->b];
       return true;
     case STEP_LESS:
       m->number[s->out] = m->number[s->a] < m->number[s->b];
@@ -151,9 +174,18 @@ static void compare(const flow_program* p, const flow_machine* m,
   }
 }
 
+// Marks of numbers are found by it.
+static void expect_positions(const etx_method* method) {
+  for (size_t i = 0; i < method->value_count; ++i) {
+    if (method->values[i].kind == ETX_VALUE_TENSOR) continue;
+    assert_int_equal(method->values[i].position, i);
+  }
+}
+
 static void random_inputs(flow_inputs* in) {
   in->size = (int32_t)test_random_integer(0, ROOM);
-  for (int i = 0; i < ROOM; ++i) in->x[i] = test_random_integer(0, 9);
+  const int64_t most = test_random_integer(0, 1) == 0 ? 1 : 9;
+  for (int i = 0; i < ROOM; ++i) in->x[i] = test_random_integer(0, most);
   in->data = test_random_integer(0, 9);
   for (int i = 0; i < FLAG_COUNT; ++i) {
     in->flags[i] = (uint8_t)test_random_integer(0, 1);
@@ -192,6 +224,7 @@ static void run_program(const flow_program* p) {
       if ((status == ETX_OK) != is_ok) print_message("%s\n", diag.text);
       assert_int_equal(status == ETX_OK, is_ok);
       if (is_ok) compare(p, &m, &both[i]->method);
+      expect_positions(&both[i]->method);
     }
     assert_true(test_unload(&fresh));
     calls_ok += is_ok;

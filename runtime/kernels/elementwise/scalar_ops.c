@@ -36,6 +36,14 @@ static void put_boolean(const etx_call* call, bool boolean) {
   result->as.boolean = boolean;
 }
 
+// The slot keeps its position among the values.
+static void put_operand(const etx_call* call, size_t index) {
+  const etx_value* from = etx_call_value(call, index);
+  etx_value* result = result_of(call);
+  result->kind = from->kind;
+  result->as = from->as;
+}
+
 static etx_status refuse_kind(const etx_call* call, const char* wanted) {
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "an operand has another kind, expected %s", wanted);
@@ -236,7 +244,7 @@ static etx_status run_le(etx_call* call) {
 static etx_status extreme(const etx_call* call, int wanted) {
   int order = 0;
   ETX_TRY(compare(call, &order));
-  *result_of(call) = *etx_call_value(call, order == -wanted ? SECOND : FIRST);
+  put_operand(call, order == -wanted ? SECOND : FIRST);
   return ETX_OK;
 }
 static etx_status run_sym_max(etx_call* call) { return extreme(call, 1); }
@@ -270,10 +278,9 @@ static etx_status run_check_range(etx_call* call) {
 }
 
 static etx_status run_sym_ite(etx_call* call) {
-  *result_of(call) = *etx_call_value(
-      call, etx_call_real(call, ETX_ARG_prim_sym_ite_scalar_b) != 0
-                ? ETX_ARG_prim_sym_ite_scalar_t
-                : ETX_ARG_prim_sym_ite_scalar_f);
+  put_operand(call, etx_call_real(call, ETX_ARG_prim_sym_ite_scalar_b) != 0
+                        ? ETX_ARG_prim_sym_ite_scalar_t
+                        : ETX_ARG_prim_sym_ite_scalar_f);
   return ETX_OK;
 }
 

@@ -1,0 +1,232 @@
+#include "runtime/shapes/late_versions.h"
+
+#include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/method_sizes.h"
+
+static etx_late_version* version_of(const etx_method* method,
+                                    const etx_value* value) {
+  return &method->versions[value - method->values];
+}
+
+static int32_t* sizes_of(const etx_method* method,
+                         const etx_late_version* version) {
+  return &method->late_sizes[version->first_size];
+}
+
+void etx_late_versions_init(etx_method* method) {
+  uint32_t sizes = 0;
+  method->late_clock = 1;
+  for (size_t i = 0; i < method->version_count; ++i) {
+    etx_late_version* version = &method->versions[i];
+    memset(version, 0, sizeof *version);
+    const etx_value* value = &method->values[i];
+    const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+    if (tensor == NULL || !etx_method_is_dynamic(tensor)) continue;
+    const size_t rank = value->as.tensor.rank;
+    version->first_size = sizes;
+    memcpy(&method->late_sizes[sizes], tensor->bounds,
+           rank * sizeof *method->late_sizes);
+    sizes += (uint32_t)rank;
+  }
+  etx_late_versions_restart(method);
+}
+
+void etx_late_versions_restart(etx_method* method) {
+  for (size_t i = 0; i < method->prepared_count; ++i) {
+    method->prepared_at[i] = 0;
+  }
+}
+
+static int64_t bits_of_number(const etx_value* value) {
+  int64_t bits = 0;
+  switch (value->kind) {
+    case ETX_VALUE_INT:
+      return value->as.integer;
+    case ETX_VALUE_BOOL:
+      return value->as.boolean;
+    case ETX_VALUE_DOUBLE:
+      memcpy(&bits, &value->as.real, sizeof bits);
+      return bits;
+    default:
+      return 0;
+  }
+}
+
+// Notes the present content of a value if it is late. Returns the time of its
+// last change, or 0. Sizes are compared only with `with_sizes`.
+static uint64_t see(etx_method* method, const etx_value* value,
+                    bool with_sizes) {
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  etx_late_version* version = version_of(method, value);
+  bool is_equal = true;
+  if (tensor == NULL) {
+    if ((method->marks[value->position] & ETX_MARK_LATE) == 0) return 0;
+    const int64_t bits = bits_of_number(value);
+    is_equal = version->content == bits;
+    version->content = bits;
+  } else {
+    if ((tensor->late & (ETX_LATE_SIZES | ETX_LATE_ROOT)) == 0) return 0;
+    if ((tensor->late & ETX_LATE_ROOT) != 0) {
+      is_equal = version->root == tensor->root &&
+                 version->content == (int64_t)tensor->root_offset;
+      version->root = tensor->root;
+      version->content = (int64_t)tensor->root_offset;
+    }
+    if (with_sizes && (tensor->late & ETX_LATE_SIZES) != 0 &&
+        !etx_method_has_sizes(tensor, sizes_of(method, version))) {
+      is_equal = false;
+      memcpy(sizes_of(method, version), tensor->sizes,
+             value->as.tensor.rank * sizeof *tensor->sizes);
+    }
+  }
+  if (!is_equal) version->changed = ++method->late_clock;
+  return version->changed;
+}
+
+// The number of arguments that a call reads, which come first. An operator that
+// changes self reads its sizes; a computed number is not read.
+static size_t count_reads(const etx_method_record* record) {
+  size_t count = record->call.argument_count;
+  if (record->kind == ETX_RECORD_SCALAR) return count - 1;
+  if (record->call.op->result == ETX_RESULT_SELF) return count;
+  while (count > 0 && (record->written >> (count - 1) & 1) != 0) --count;
+  return count;
+}
+
+// Sees all late values in the arguments from `first` to before `end`; returns
+// the last time at which one changed. An operator that computes a number from
+// numbers is prepared for all of them.
+static uint64_t see_arguments(etx_method* method,
+                              const etx_method_record* record, size_t first,
+                              size_t end, bool with_sizes) {
+  uint64_t last = 0;
+  for (size_t i = first; i < end; ++i) {
+    etx_value_span values = etx_call_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at == NULL || (record->kind == ETX_RECORD_SCALAR &&
+                                 (*values.at)->kind != ETX_VALUE_TENSOR)) {
+        continue;
+      }
+      const uint64_t changed = see(method, *values.at, with_sizes);
+      if (changed > last) last = changed;
+    }
+  }
+  return last;
+}
+
+// The first of the arguments that are only written. The result of a view is in
+// its slot.
+static size_t first_output(const etx_method_record* record, size_t reads) {
+  return record->kind == ETX_RECORD_KERNEL ? reads
+                                           : record->call.argument_count;
+}
+
+static bool has_late_root(const etx_method* method,
+                          const etx_method_record* record, size_t first) {
+  for (size_t i = first; i < record->call.argument_count; ++i) {
+    etx_value_span values = etx_call_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      const etx_method_tensor* tensor =
+          *values.at == NULL ? NULL : etx_method_tensor_of(method, *values.at);
+      if (tensor != NULL && (tensor->late & ETX_LATE_ROOT) != 0) return true;
+    }
+  }
+  return false;
+}
+
+// True if nothing has changed since the record was prepared.
+static bool holds(etx_method* method, const etx_method_record* record,
+                  size_t reads, uint64_t prepared_at) {
+  const size_t count = record->call.argument_count;
+  const size_t outputs = first_output(record, reads);
+  uint64_t last = see_arguments(method, record, 0, reads, true);
+  if (record->is_sized_by_data) {
+    // The next records see other sizes of its outputs than it was prepared
+    // with, so the times of changes tell nothing about their roots.
+    if (has_late_root(method, record, outputs)) return false;
+  } else {
+    const uint64_t changed =
+        see_arguments(method, record, outputs, count, false);
+    if (changed > last) last = changed;
+    if (record->kind == ETX_RECORD_VIEW) {
+      // Its root is bound anew in any case.
+      const uint64_t view =
+          version_of(method, &method->values[record->slot])->changed;
+      if (view > last) last = view;
+    }
+  }
+  return prepared_at != 0 && last <= prepared_at;
+}
+
+// Notes that the record was prepared, with the sizes that its outputs have now.
+static void keep(etx_method* method, const etx_method_record* record,
+                 size_t reads) {
+  const size_t count = record->call.argument_count;
+  const size_t outputs = first_output(record, reads);
+  uint64_t* prepared_at = &method->prepared_at[record - method->records];
+  const uint64_t before = method->late_clock;
+  (void)see_arguments(method, record, 0, reads, true);
+  if (method->late_clock != before) return;  // it changed what it reads
+  if (!record->is_sized_by_data) {
+    (void)see_arguments(method, record, outputs, count, true);
+  }
+  if (record->kind == ETX_RECORD_VIEW) {
+    (void)see(method, &method->values[record->slot], true);
+  }
+  *prepared_at = method->late_clock;
+}
+
+static void restore_sizes(const etx_method* method, const etx_value* value) {
+  etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  if (tensor == NULL || (tensor->late & ETX_LATE_SIZES) == 0) return;
+  const int32_t* sizes = sizes_of(method, version_of(method, value));
+  if (!etx_method_has_sizes(tensor, sizes)) etx_method_set_sizes(tensor, sizes);
+}
+
+// Gives outputs the sizes that they had when the record was prepared.
+static etx_status restore(etx_method* method, etx_method_record* record,
+                          size_t reads) {
+  if (record->kind == ETX_RECORD_VIEW) {
+    restore_sizes(method, &method->values[record->slot]);
+    return ETX_OK;
+  }
+  if (record->is_sized_by_data) {
+    return etx_method_size_outputs(method, record, NULL);
+  }
+  for (size_t i = reads; i < record->call.argument_count; ++i) {
+    etx_value_span values = etx_call_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at != NULL) restore_sizes(method, *values.at);
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status prepare_all(etx_method* method, etx_method_record* record) {
+  return record->late == ETX_RECORD_LATE
+             ? etx_method_shape_record(method, record)
+             : etx_method_bind_record(method, record);
+}
+
+etx_status etx_late_versions_prepare(etx_method* method,
+                                     etx_method_record* record) {
+  // The root of a view costs less to bind than to compare.
+  const bool only_binds =
+      record->kind == ETX_RECORD_VIEW && record->late == ETX_RECORD_ROOTS;
+  if (method->version_count == 0 || only_binds) {
+    return prepare_all(method, record);
+  }
+  const size_t reads = count_reads(record);
+  uint64_t* prepared_at = &method->prepared_at[record - method->records];
+  if (!holds(method, record, reads, *prepared_at)) {
+    *prepared_at = 0;
+    ETX_TRY(prepare_all(method, record));
+    keep(method, record, reads);
+    return ETX_OK;
+  }
+  if (record->kind == ETX_RECORD_SCALAR) {
+    return etx_method_compute_number(method, record);
+  }
+  if (record->late == ETX_RECORD_LATE) ETX_TRY(restore(method, record, reads));
+  return etx_method_bind_checked(method, record);
+}

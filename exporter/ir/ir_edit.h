@@ -21,6 +21,11 @@ void etx_ir_replace(etx_ir_method* method, const uint32_t* map);
 bool etx_ir_adopt(etx_ir_method* method, size_t first, uint32_t result,
                   uint32_t output);
 
+// Copies a method: changes of the copy leave `method` as it is.
+ETX_MUST_USE etx_status etx_ir_copy_method(etx_pool* pool,
+                                           const etx_ir_method* method,
+                                           etx_ir_method* out_copy);
+
 // The number of uses of each value by nodes, outputs and mutations. NULL if
 // there is no memory.
 uint32_t* etx_ir_count_uses(etx_pool* pool, const etx_ir_method* method);

@@ -19,8 +19,12 @@ static void put_dims(etx_ir_printer* p) {
     const etx_symbol* const symbol = &symbols->symbols[i];
     if (i != 0) etx_ir_put_string(p, ", ");
     etx_ir_print_literal(p->out, symbol->name);
-    etx_text_put_format(p->out, ": {min: %i, max: %i}", symbol->minimum,
+    etx_text_put_format(p->out, ": {min: %i, max: %i", symbol->minimum,
                         symbol->maximum);
+    if (symbol->fallback > symbol->minimum) {
+      etx_text_put_format(p->out, ", fallback: %i", symbol->fallback);
+    }
+    etx_ir_put_string(p, "}");
   }
   etx_ir_put_string(p, "}\n");
 }

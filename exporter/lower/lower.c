@@ -9,6 +9,7 @@
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_edit.h"
+#include "exporter/lower/lower_bounds.h"
 #include "exporter/lower/lowering_table.h"
 #include "exporter/lower/nearest_operator.h"
 #include "exporter/passes/pass_context.h"
@@ -27,6 +28,7 @@ typedef struct method_lowering {
   uint32_t* map;         // by imported value: the lowered one
   uint8_t* states;       // value_state of each imported value
   size_t value_count;    // imported values
+  uint64_t blamed;       // symbols in the sizes of nodes with problems, as bits
 } method_lowering;
 
 // ------------------------------------------------ declared types
@@ -109,6 +111,32 @@ static bool check_declared(const method_lowering* self,
   return true;
 }
 
+// ------------------------------------------------ blamed symbols
+
+static void blame_arg(method_lowering* self, const etx_ir_arg* arg) {
+  const etx_symbols* const symbols = &self->method->symbols;
+  if (arg->kind == ETX_IR_ARG_INT) {
+    self->blamed |= etx_symbols_in(symbols, arg->as.integer);
+  } else if (arg->kind == ETX_IR_ARG_VALUE) {
+    const etx_shape* const shape = &self->method->values[arg->as.value].shape;
+    for (size_t i = 0; i < shape->rank; ++i) {
+      self->blamed |= etx_symbols_in(symbols, shape->dims[i]);
+    }
+  }
+}
+
+// Notes the symbols in the sizes and integers that the node reads.
+static void blame_node(method_lowering* self, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    const etx_ir_arg* const arg = &node->args[i];
+    blame_arg(self, arg);
+    if (arg->kind != ETX_IR_ARG_LIST) continue;
+    for (size_t k = 0; k < arg->as.list.count; ++k) {
+      blame_arg(self, &arg->as.list.items[k]);
+    }
+  }
+}
+
 // ------------------------------------------------ results
 
 // Gives the result the name of the output. A declared shape is kept if the
@@ -138,6 +166,7 @@ static void finish_node(method_lowering* self, const etx_ir_node* node,
     const etx_shape found = self->method->values[results[i]].shape;
     if (!check_declared(self, &node->place, output, &found)) {
       self->states[output] = FAILED;
+      blame_node(self, node);
       continue;
     }
     const uint32_t result = results[i];
@@ -280,6 +309,7 @@ static void check_late(method_lowering* self, const etx_ir_node* node,
               "'%t': its size depends on the data of a tensor, which is not "
               "supported for this operator",
               node->aten);
+  blame_node(self, node);
   mark_failed(self, node);
 }
 
@@ -311,6 +341,7 @@ static etx_status lower_node(method_lowering* self, etx_ir_node* node) {
     check_late(self, node, first);
   } else {
     self->method->node_count = first;
+    blame_node(self, node);
     mark_failed(self, node);
   }
   return ETX_OK;
@@ -384,6 +415,7 @@ static etx_status lower_cond_node(method_lowering* self, etx_ir_node* node) {
     is_sound = false;
   }
   if (!is_sound) {
+    blame_node(self, node);
     mark_failed(self, node);
     return ETX_OK;
   }
@@ -464,8 +496,8 @@ static void check_mutations(const method_lowering* self) {
   }
 }
 
-static etx_status lower_method(etx_pass_context* context,
-                               etx_ir_method* method) {
+static etx_status lower_method(etx_pass_context* context, etx_ir_method* method,
+                               uint64_t* out_blamed) {
   etx_pool* const pool = context->module->pool;
   etx_ir_node* const nodes = method->nodes;
   const size_t node_count = method->node_count;
@@ -474,7 +506,8 @@ static etx_status lower_method(etx_pass_context* context,
                           etx_ir_count_uses(pool, method),
                           etx_ir_identity_map(pool, method),
                           etx_pool_take(pool, method->value_count),
-                          method->value_count};
+                          method->value_count,
+                          0};
   if (self.uses == NULL || self.map == NULL || self.states == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
@@ -489,6 +522,7 @@ static etx_status lower_method(etx_pass_context* context,
   }
   check_results(&self);
   check_mutations(&self);
+  *out_blamed = self.blamed;
   if (context->problems->count != problems_before) return ETX_OK;
   // Values that were added by lowering map to themselves.
   uint32_t* const map = etx_ir_identity_map(pool, method);
@@ -500,7 +534,8 @@ static etx_status lower_method(etx_pass_context* context,
 
 etx_status etx_pass_lower(etx_pass_context* context) {
   for (size_t i = 0; i < context->module->method_count; ++i) {
-    ETX_TRY(lower_method(context, &context->module->methods[i]));
+    ETX_TRY(etx_lower_smallest_bounds(context, &context->module->methods[i],
+                                      lower_method));
   }
   return ETX_OK;
 }

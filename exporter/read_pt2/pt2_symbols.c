@@ -5,10 +5,16 @@
 // Ranges: a derived dimension such as 2*s40 has an entry of its own in
 // range_constraints, and torch.export then clamps the lower bound of s40 to 2.
 // So the lower bound of s40 is taken from the entries of derived dimensions if
-// there are any. A range that starts at 0 (a Dim without `min`) does not mean
-// that the graph is valid for empty tensors: symbols of sizes are positive, and
-// a slice of one row of [s40, 4] has the stated size 1. So the bound is raised
-// to 1.
+// there are any.
+//
+// torch.export assumes that a size that varies is at least 2, and states the
+// range of the Dim: it starts at 0 for a Dim without `min`, at 2 for Dim.AUTO
+// and Dim.DYNAMIC. The exported program checks a lower bound only if it is
+// above 2, so it runs smaller sizes. But the graph need not be right for them:
+// x[:1] of [s40, 4] has the stated size 1 even if x has no rows, and
+// x.squeeze(0) has two dimensions even if x has one row. So 0 and 1 are tried.
+// Where a node cannot have them, the pass `lower` raises the bound, up to
+// `fallback`.
 
 #include "exporter/read_pt2/pt2_internal.h"
 #include "format/base/checked_math.h"
@@ -27,7 +33,9 @@ typedef struct srepr_parser {
 
 typedef struct symbol_range {
   int64_t low;
-  int64_t high;  // INT64_MAX: no upper bound
+  int64_t high;      // INT64_MAX: no upper bound
+  int64_t fallback;  // as in etx_symbol
+  int64_t floor;     // as in etx_symbol
   bool is_found;
   bool has_derived_low;
 } symbol_range;
@@ -74,10 +82,25 @@ static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
   return ETX_OK;
 }
 
+// Chooses the lower bound that is tried, and its fallback. A symbol of a size
+// is positive for sympy: then `least` is 1. A bound of 1 is a `min` that the
+// user chose, so a node that cannot have it is reported.
+static void take_small_sizes(symbol_range* found, int64_t least) {
+  const int64_t stated = found->low;
+  if (found->low < least) found->low = least;
+  found->fallback = found->floor = found->low;
+  if (least != 1 || found->low > 2 || found->high < found->low) return;
+  found->floor = 0;
+  if (found->is_found && stated <= 0) found->low = 0;
+  if (stated == 2) found->low = 1;
+  if (stated == 1) return;
+  found->fallback = found->high < 2 ? found->high : 2;
+}
+
 // The range of a symbol; `least` is the lower bound by sympy's assumptions.
 static etx_status find_range(etx_pt2_graph* graph, etx_text name, int64_t least,
                              symbol_range* out) {
-  symbol_range found = {least, INT64_MAX, false, false};
+  symbol_range found = {.low = least, .high = INT64_MAX};
   const etx_json* const own = etx_json_find(graph->ranges, name);
   if (own != NULL) {
     etx_pt2_set_context(graph, "range of '%t'", name);
@@ -91,7 +114,7 @@ static etx_status find_range(etx_pt2_graph* graph, etx_text name, int64_t least,
     ETX_TRY(apply_derived(graph, graph->ranges->keys[i],
                           &graph->ranges->items[i], name, &found));
   }
-  if (found.low < least) found.low = least;
+  take_small_sizes(&found, least);
   if (found.high < found.low) {
     return etx_pt2_fail_malformed(graph,
                                   "symbol '%t' has the empty range %i..%i",
@@ -208,6 +231,8 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
     return etx_pt2_fail_malformed(graph, "more than %i symbols",
                                   (int64_t)ETX_SYMBOLS_MAX_COUNT);
   }
+  symbols->symbols[index].fallback = found.fallback;
+  symbols->symbols[index].floor = found.floor;
   if (is_unbacked(name)) note_late(graph, index);
   return etx_symbols_dim(symbols, index, out);
 }

@@ -130,14 +130,17 @@ static etx_status narrow_symbol(etx_ir_method* method, const etx_yaml* key,
                          "its dimension by more than a factor and an offset",
                          key->text);
   }
-  const etx_symbol* const symbol = &method->symbols.symbols[index];
-  if ((low != INT64_MIN && low < symbol->minimum) ||
+  etx_symbol* const symbol = &method->symbols.symbols[index];
+  if ((low != INT64_MIN && low < symbol->floor) ||
       (high != INT64_MAX && high > symbol->maximum)) {
     return etx_yaml_fail(
         key, diag,
         "bounds can only be tightened: the model bounds '%t' by %i..%i",
-        symbol->name, symbol->minimum, symbol->maximum);
+        symbol->name, symbol->floor, symbol->maximum);
   }
+  // A lower bound that the user states is not raised: a node that cannot have
+  // it is reported.
+  if (low != INT64_MIN) symbol->fallback = low;
   if (low == INT64_MIN) low = symbol->minimum;
   if (high == INT64_MAX) high = symbol->maximum;
   if (high < low) {

@@ -23,7 +23,7 @@ static bool is_identifier(etx_text name) {
 static etx_status read_dim(etx_yaml_method* m, const etx_yaml* key,
                            const etx_yaml* bounds, etx_diag* diag) {
   int64_t low = 0, high = 0;
-  uint32_t unused = 0;
+  uint32_t index = 0;
   if (!is_identifier(key->text)) {
     return etx_yaml_fail(key, diag,
                          "'%t' cannot name a dimension: expected letters, "
@@ -31,9 +31,10 @@ static etx_status read_dim(etx_yaml_method* m, const etx_yaml* key,
                          key->text);
   }
   ETX_TRY(etx_yaml_expect(bounds, ETX_YAML_MAP, "dims", diag));
-  ETX_TRY(etx_yaml_check_keys(bounds, "min max", diag));
+  ETX_TRY(etx_yaml_check_keys(bounds, "min max fallback", diag));
   const etx_yaml* const minimum = etx_yaml_find(bounds, "min");
   const etx_yaml* const maximum = etx_yaml_find(bounds, "max");
+  const etx_yaml* const fallback = etx_yaml_find(bounds, "fallback");
   if (minimum != NULL) ETX_TRY(etx_yaml_int(minimum, "min", &low, diag));
   if (maximum == NULL) {
     return etx_yaml_fail(
@@ -42,16 +43,22 @@ static etx_status read_dim(etx_yaml_method* m, const etx_yaml* key,
         key->text);
   }
   ETX_TRY(etx_yaml_int(maximum, "max", &high, diag));
-  if (high < low || high == INT64_MAX || !etx_dim_is_number(low)) {
+  int64_t raised = low;
+  if (fallback != NULL) {
+    ETX_TRY(etx_yaml_int(fallback, "fallback", &raised, diag));
+  }
+  if (raised < low || high < raised || high == INT64_MAX ||
+      !etx_dim_is_number(low)) {
     return etx_yaml_fail(bounds, diag,
                          "dimension '%t' has the impossible bounds %i..%i",
                          key->text, low, high);
   }
-  if (etx_symbols_add(&m->method->symbols, key->text, low, high, &unused) !=
+  if (etx_symbols_add(&m->method->symbols, key->text, low, high, &index) !=
       ETX_OK) {
     return etx_yaml_fail(key, diag, "more than %i dimensions under 'dims'",
                          (int64_t)ETX_SYMBOLS_MAX_COUNT);
   }
+  m->method->symbols.symbols[index].fallback = raised;
   return ETX_OK;
 }
 

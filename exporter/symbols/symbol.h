@@ -20,9 +20,12 @@ enum { ETX_SYMBOLS_MAX_COUNT = 64 };
 
 typedef struct etx_symbol {
   etx_text name;
-  int64_t minimum;  // at least 0 for a size
-  int64_t maximum;  // INT64_MAX: not stated; an error when planning
-  bool is_late;     // a node sets it from the data of a tensor (ir.h, `late`)
+  int64_t minimum;   // at least 0 for a size
+  int64_t maximum;   // INT64_MAX: not stated; an error when planning
+  int64_t fallback;  // the pass `lower` raises `minimum` up to this where a
+                     // node cannot have smaller sizes
+  int64_t floor;     // program.yaml may lower `minimum` to this
+  bool is_late;      // a node sets it from the data of a tensor (ir.h, `late`)
 } etx_symbol;
 
 struct etx_expression;  // symbol_internal.h
@@ -50,11 +53,13 @@ bool etx_symbols_find(const etx_symbols* symbols, etx_text name,
 // Makes the symbol a late one: a node sets it from the data of a tensor.
 void etx_symbols_make_late(etx_symbols* symbols, uint32_t index);
 
-// The late symbols that occur in a size, as bits.
+// The symbols that occur in a size, as bits; the late ones of them.
+uint64_t etx_symbols_in(const etx_symbols* symbols, etx_dim dim);
 uint64_t etx_symbols_late_in(const etx_symbols* symbols, etx_dim dim);
 
-// Changes the bounds of a symbol. Handles stay valid, but their bounds and
-// simplifications are those of the old bounds until etx_symbols_rebuild.
+// Changes the bounds of a symbol; `fallback` is kept between them. Handles stay
+// valid, but their bounds and simplifications are those of the old bounds until
+// etx_symbols_rebuild.
 void etx_symbols_set_bounds(etx_symbols* symbols, uint32_t index,
                             int64_t minimum, int64_t maximum);
 

@@ -6,8 +6,11 @@
 
 void etx_symbols_set_bounds(etx_symbols* symbols, uint32_t index,
                             int64_t minimum, int64_t maximum) {
-  symbols->symbols[index].minimum = minimum;
-  symbols->symbols[index].maximum = maximum;
+  etx_symbol* const symbol = &symbols->symbols[index];
+  symbol->minimum = minimum;
+  symbol->maximum = maximum;
+  if (symbol->fallback < minimum) symbol->fallback = minimum;
+  if (symbol->fallback > maximum) symbol->fallback = maximum;
 }
 
 etx_dim etx_symbols_remap(const etx_dim* map, etx_dim dim) {

@@ -26,7 +26,9 @@ etx_status etx_symbols_add(etx_symbols* symbols, etx_text name, int64_t minimum,
                         &symbols->symbol_capacity, sizeof *symbols->symbols));
   const etx_symbol symbol = {.name = etx_pool_copy_text(symbols->pool, name),
                              .minimum = minimum,
-                             .maximum = maximum};
+                             .maximum = maximum,
+                             .fallback = minimum,
+                             .floor = minimum};
   if (symbol.name.data == NULL) return ETX_OUT_OF_MEMORY;
   *out_index = (uint32_t)symbols->symbol_count;
   symbols->symbols[symbols->symbol_count++] = symbol;
@@ -37,13 +39,17 @@ void etx_symbols_make_late(etx_symbols* symbols, uint32_t index) {
   symbols->symbols[index].is_late = true;
 }
 
-uint64_t etx_symbols_late_in(const etx_symbols* symbols, etx_dim dim) {
+uint64_t etx_symbols_in(const etx_symbols* symbols, etx_dim dim) {
   if (etx_dim_is_number(dim)) return 0;
+  return symbols->expressions[etx_dim_index(dim)].used;
+}
+
+uint64_t etx_symbols_late_in(const etx_symbols* symbols, etx_dim dim) {
   uint64_t late = 0;
   for (size_t i = 0; i < symbols->symbol_count; ++i) {
     if (symbols->symbols[i].is_late) late |= UINT64_C(1) << i;
   }
-  return symbols->expressions[etx_dim_index(dim)].used & late;
+  return etx_symbols_in(symbols, dim) & late;
 }
 
 static bool expressions_equal(const etx_expression* a,

@@ -166,11 +166,34 @@ etx_status etx_lowering_unsqueeze(etx_builder* builder) {
                              &builder->results[0]);
 }
 
+// Checks a dimension that varies, which the graph keeps. PyTorch would remove
+// it if its size were 1, so 1 must be outside its bounds. Sizes that data
+// decide are exempt: torch.export assumes that they are not 1.
+static etx_status check_kept(etx_builder* builder, size_t axis, etx_dim size) {
+  const etx_symbols* const symbols = &builder->method->symbols;
+  int64_t low = 0;
+  int64_t high = 0;
+  etx_symbols_bounds(symbols, size, &low, &high);
+  if (etx_symbols_late_in(symbols, size) != 0 || low > 1 || high < 1) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                       "'%t' would remove dimension %z if its size were 1: "
+                       "its lower bound must be 2, as Dim(min=2) or 'dims' of "
+                       "program.yaml",
+                       builder->node->aten, axis);
+}
+
 // Removes the marked dimensions whose size is 1.
 static etx_status squeeze(etx_builder* builder, const bool* marked) {
   const etx_shape from = *etx_builder_shape(builder, self_of(builder));
   etx_dim dims[ETX_MAX_RANK];
   size_t rank = 0;
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (marked[i] && from.dims[i] != 1) {
+      ETX_TRY(check_kept(builder, i, from.dims[i]));
+    }
+  }
   for (size_t i = 0; i < from.rank; ++i) {
     if (!(marked[i] && from.dims[i] == 1)) dims[rank++] = from.dims[i];
   }

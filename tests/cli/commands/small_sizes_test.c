@@ -1,0 +1,140 @@
+// Sizes 0 and 1 of archives: taken where every node can have them, refused
+// where one cannot. The recorded results are those of eager PyTorch.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+#define SMALL ETX_TEST_DATA "/pt2/small_sizes"
+#define ROW "[[1, 2, 3, 4]]"
+
+enum { PATH_BYTES = 256, COMMAND_BYTES = 600 };
+
+static char program[PATH_BYTES];
+
+static void name_program(const char* name) {
+  snprintf(program, sizeof program, "%s/%s.pte", command_directory, name);
+}
+
+// The optional passes, all switched off: ",-fold_constants,-..".
+#define PASS(name, function, kind, ir, sentence) PASS_##kind(#name)
+#define PASS_OPTIONAL(name) ",-" name
+#define PASS_REQUIRED(name)
+static const char passes_off[] =
+#include "exporter/passes/pass_list.def"
+    ;
+#undef PASS
+
+static void agrees(const char* form) {
+  char option[sizeof passes_off + 16];
+  name_program("small");
+  command_expect(0, WORDS(ETX, "plan", form, "-q", "-o", program));
+  command_expect(0, WORDS(ETX, "verify", program));
+  command_expect(0, WORDS(ETX, "run", program, "--case", SMALL));
+  snprintf(option, sizeof option, "--passes=%s", passes_off + 1);
+  command_expect(0, WORDS(ETX, "plan", form, "-q", "-o", program, option));
+  command_expect(0, WORDS(ETX, "verify", program));
+  command_expect(0, WORDS(ETX, "run", program, "--case", SMALL));
+}
+
+static void calls_of_sizes_0_and_1_agree_with_pytorch(void** state) {
+  (void)state;
+  agrees(SMALL);
+  agrees(SMALL "/core");
+}
+
+// A slice of one row has the stated size 1, and squeeze keeps two dimensions.
+static void a_size_that_a_node_cannot_have_is_refused(void** state) {
+  (void)state;
+  name_program("small");
+  command_expect(0, WORDS(ETX, "plan", SMALL, "-q", "-o", program));
+  command_expect_out(0, WORDS(ETX, "run", program, "first", "--in", "x=" ROW),
+                     "float32[1, 4]");
+  command_expect_err(5,
+                     WORDS(ETX, "run", program, "squeezed", "--in", "x=" ROW),
+                     "its bounds are 2 and 6");
+}
+
+// Copies an archive into a directory of its own, with a program.yaml.
+static void write_model(const char* directory, const char* archive,
+                        const char* dims) {
+  char command[COMMAND_BYTES];
+  char yaml[PATH_BYTES];
+  snprintf(command, sizeof command, "mkdir -p '%s' && cp '%s' '%s'", directory,
+           archive, directory);
+  command_expect(0, WORDS("/bin/sh", "-c", command));
+  snprintf(yaml, sizeof yaml, "%s/program.yaml", directory);
+  command_write_file(yaml, dims);
+}
+
+// The first recorded call of `attend`, of one row and an empty cache. `decode`
+// computes the same and was exported with sizes of 2 or more.
+static void run_first_call(const char* method, const char* result) {
+  char option[PATH_BYTES];
+  snprintf(option, sizeof option, "output_0=%s", result);
+  command_expect(0, WORDS(ETX, "run", program, method, "--in",
+                          "x=" SMALL "/expected.safetensors#c000.in0", "--in",
+                          "past=" SMALL "/expected.safetensors#c000.in1",
+                          "--out", option));
+}
+
+static void program_yaml_may_ask_for_an_empty_cache(void** state) {
+  char directory[PATH_BYTES], expected[PATH_BYTES + 16], found[PATH_BYTES + 16];
+  (void)state;
+  snprintf(directory, sizeof directory, "%s/asked", command_directory);
+  snprintf(expected, sizeof expected, "%s/expected.npy", command_directory);
+  snprintf(found, sizeof found, "%s/found.npy", command_directory);
+  name_program("small");
+  command_expect(0, WORDS(ETX, "plan", SMALL, "-q", "-o", program));
+  run_first_call("attend", expected);
+  name_program("asked");
+  write_model(directory, SMALL "/decode.pt2",
+              "etx: 1\ndims: {\"decode.past[1]\": {min: 0}}\n");
+  command_expect(0, WORDS(ETX, "plan", directory, "-q", "-o", program));
+  command_expect(0, WORDS(ETX, "verify", program));
+  run_first_call("decode", found);
+  command_expect_same_files(expected, found);
+}
+
+static void a_size_asked_for_that_a_node_cannot_have_is_reported(void** state) {
+  char directory[PATH_BYTES];
+  (void)state;
+  name_program("refused");
+  snprintf(directory, sizeof directory, "%s/refused", command_directory);
+  write_model(directory, SMALL "/squeezed.pt2",
+              "etx: 1\ndims: {\"squeezed.x[0]\": {min: 1}}\n");
+  command_expect_err(2, WORDS(ETX, "plan", directory, "-q", "-o", program),
+                     "would remove dimension 0 if its size were 1");
+}
+
+// A dump keeps the bound that is tried and the one that may be taken.
+static void a_dump_plans_to_the_same_bytes(void** state) {
+  char directory[PATH_BYTES];
+  char again[PATH_BYTES + 8];
+  (void)state;
+  name_program("small");
+  command_expect(0, WORDS(ETX, "plan", SMALL, "-q", "-o", program));
+  snprintf(directory, sizeof directory, "%s/dump", command_directory);
+  snprintf(again, sizeof again, "%s.again", program);
+  command_expect(0, WORDS(ETX, "dump", SMALL, "-o", directory));
+  command_expect(0, WORDS(ETX, "plan", directory, "-q", "-o", again));
+  command_expect_same_files(program, again);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calls_of_sizes_0_and_1_agree_with_pytorch),
+      cmocka_unit_test(a_size_that_a_node_cannot_have_is_refused),
+      cmocka_unit_test(program_yaml_may_ask_for_an_empty_cache),
+      cmocka_unit_test(a_size_asked_for_that_a_node_cannot_have_is_reported),
+      cmocka_unit_test(a_dump_plans_to_the_same_bytes),
+  };
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
+}

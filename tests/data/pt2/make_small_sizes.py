@@ -1,0 +1,65 @@
+"""Writes the set `small_sizes` of this folder: methods at sizes 0 and 1.
+
+    pip install torch==2.13 safetensors
+    python make_small_sizes.py
+"""
+
+import warnings
+
+import torch
+from make_sets import Recorder
+from torch.export import Dim
+
+warnings.filterwarnings("ignore")
+
+MOST = 6
+
+
+class Small(torch.nn.Module):
+    states = ()
+
+    def attend(self, x, past):
+        keys = torch.cat([past, x], 1)
+        weights = torch.softmax(x @ keys.transpose(1, 2), -1)
+        return weights @ keys, keys
+
+    decode = attend
+
+    def reduce(self, x):
+        return (x.sum(0), x.mean(0), x.prod(0), (x > 0).any(0), (x > 0).all(0),
+                x.softmax(0), x.t() @ x,
+                torch.nn.functional.layer_norm(x, (4,)))
+
+    def first(self, x):
+        return (x[:1] + 1,)
+
+    def squeezed(self, x):
+        return (x.squeeze(0) + 1,)
+
+
+def main():
+    recorder = Recorder(Small(), "small_sizes")
+    traced = (torch.randn(2, 3, 4), torch.randn(2, 5, 4))
+    recorder.method("attend", traced, ({1: Dim("n", min=0, max=MOST)},
+                                       {1: Dim("p", min=0, max=MOST)}))
+    recorder.method("decode", traced, ({1: Dim.DYNAMIC(max=MOST)},
+                                       {1: Dim.DYNAMIC(max=MOST)}))
+    for name in ("reduce", "first", "squeezed"):
+        recorder.method(name, (torch.randn(3, 4),),
+                        ({0: Dim("n", min=0, max=MOST)},))
+    for new, past in ((1, 0), (1, 1), (4, 0), (0, 0), (0, 3), (MOST, MOST)):
+        recorder.call("attend", torch.randn(2, new, 4),
+                      torch.randn(2, past, 4))
+    for new, past in ((1, 1), (1, 4), (MOST, MOST)):
+        recorder.call("decode", torch.randn(2, new, 4),
+                      torch.randn(2, past, 4))
+    for name, sizes in (("reduce", (0, 1, 5, MOST)), ("first", (1, 2, MOST)),
+                        ("squeezed", (2, MOST))):
+        for size in sizes:
+            recorder.call(name, torch.randn(size, 4))
+    recorder.write(1e-5)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    main()

@@ -1,0 +1,142 @@
+// Lower bounds that the pass `lower` raises where a node cannot have them.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/exporter/lowered.h"
+
+#define MOST 9
+
+static void expect_bound(const lowered* l, const char* name, int64_t minimum) {
+  const etx_symbols* const symbols = &l->reading.module.methods[0].symbols;
+  uint32_t index = 0;
+  assert_true(etx_symbols_find(symbols, etx_text_of(name), &index));
+  assert_int_equal(symbols->symbols[index].minimum, minimum);
+  assert_int_equal(symbols->symbols[index].maximum, MOST);
+  assert_int_equal(symbols->symbols[index].fallback, minimum);
+}
+
+#define DIMS                              \
+  "dims: {n: {min: 0, max: 9, fallback: " \
+  "2}, m: {min: 0, max: 9, fallback: 2}}\n"
+
+static void bounds_that_all_nodes_can_have_stay(void** state) {
+  lowered l;
+  (void)state;
+  lowered_open(&l, ETX_TARGET_ETX,
+               DIMS
+               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
+               "nodes: [{out: y, op: aten.neg.default, args: [x]}]\n"
+               "outputs: [y]\n");
+  lowered_run(&l, "lower");
+  expect_bound(&l, "n", 0);
+  expect_bound(&l, "m", 0);
+  lowered_close(&l);
+}
+
+// Only n must be 2, although the node reads a tensor of both sizes.
+static void only_the_bound_that_a_node_needs_is_raised(void** state) {
+  lowered l;
+  (void)state;
+  lowered_open(&l, ETX_TARGET_ETX,
+               DIMS
+               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.squeeze.dim, args: [x, 0]}\n"
+               "  - {out: z, op: aten.neg.default, args: [y]}\n"
+               "outputs: [z]\n");
+  lowered_run(&l, "lower");
+  expect_bound(&l, "n", 2);
+  expect_bound(&l, "m", 0);
+  assert_lines(&l,
+               "z: float32[n, m] = aten::neg.out(x)\n"
+               "return z\n");
+  lowered_close(&l);
+}
+
+// A slice of one row has the stated size 1, so n must be 1.
+static void a_bound_is_raised_no_more_than_needed(void** state) {
+  lowered l;
+  (void)state;
+  lowered_open(&l, ETX_TARGET_ETX,
+               DIMS
+               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: "
+               "'float32[1, m]'}\n"
+               "  - {out: z, op: aten.neg.default, args: [y]}\n"
+               "outputs: [z]\n");
+  lowered_run(&l, "lower");
+  expect_bound(&l, "n", 1);
+  expect_bound(&l, "m", 0);
+  lowered_close(&l);
+}
+
+static void two_nodes_raise_a_bound_each(void** state) {
+  lowered l;
+  (void)state;
+  lowered_open(&l, ETX_TARGET_ETX,
+               DIMS
+               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: "
+               "'float32[1, m]'}\n"
+               "  - {out: z, op: aten.squeeze.dim, args: [x, 1]}\n"
+               "outputs: [y, z]\n");
+  lowered_run(&l, "lower");
+  expect_bound(&l, "n", 1);
+  expect_bound(&l, "m", 2);
+  lowered_close(&l);
+}
+
+static void a_stated_bound_is_not_raised(void** state) {
+  (void)state;
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "dims: {n: {min: 1, max: 9}}\n"
+                 "inputs: [{name: x, type: 'float32[n, 4]'}]\n"
+                 "nodes: [{out: y, op: aten.squeeze.dim, args: [x, 0]}]\n"
+                 "outputs: [y]\n",
+                 "would remove dimension 0 if its size were 1");
+}
+
+// A problem that no bound solves is reported once, also if there are so many
+// symbols that not all of them are tried.
+static void a_problem_of_another_kind_is_reported_once(void** state) {
+  char yaml[6000] = "dims: {";
+  lowered l;
+  (void)state;
+  for (int i = 0; i < ETX_SYMBOLS_MAX_COUNT; ++i) {
+    snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+             "%sn%d: {min: 0, max: 9, fallback: 2}", i == 0 ? "" : ", ", i);
+  }
+  strcat(yaml, "}\ninputs: [");
+  for (int i = 0; i < ETX_SYMBOLS_MAX_COUNT; ++i) {
+    snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml),
+             "%s{name: x%d, type: 'float32[n%d]'}", i == 0 ? "" : ", ", i, i);
+  }
+  strcat(yaml,
+         "]\nnodes: [{out: y, op: aten.adjoint.default, args: [x0]}]\n"
+         "outputs: [y]\n");
+  lowered_open(&l, ETX_TARGET_ETX, yaml);
+  assert_pass_refuses(&l, "lower", "aten.adjoint.default");
+  assert_int_equal(l.reading.problems.count, 1);
+  lowered_close(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bounds_that_all_nodes_can_have_stay),
+      cmocka_unit_test(only_the_bound_that_a_node_needs_is_raised),
+      cmocka_unit_test(a_bound_is_raised_no_more_than_needed),
+      cmocka_unit_test(two_nodes_raise_a_bound_each),
+      cmocka_unit_test(a_stated_bound_is_not_raised),
+      cmocka_unit_test(a_problem_of_another_kind_is_reported_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

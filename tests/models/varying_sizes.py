@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Operators one by one with a varying size, from empty to the upper bound.
+
+    varying_sizes.py ETX [--list] [--jobs N] [NAME...]
+
+Each call of varying_calls.py is exported with a size that varies, as a Dim from
+0 on and as Dim.DYNAMIC, as exported, in functional and in core ATen. Each is
+planned and run at several sizes, and compared with eager PyTorch. Where eager
+PyTorch and the exported program both raise an error, etx must end with one.
+
+A size that etx refuses although the exported program runs it is not a failure:
+--list prints them. Size 0 of Dim.DYNAMIC is refused unless program.yaml asks for
+it. Ends with 0, 1 if something differs, 77 (skipped) if a package is not there.
+"""
+
+import argparse
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+try:
+    import torch
+    from model_files import described, quiet, save_case
+    from torch.export import Dim
+    from torch.utils import _pytree as pytree
+    from varying_calls import CALLS, N
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+EXAMPLE, MOST = 6, 12
+SIZES = (0, 1, 2, 5, 8, MOST)
+REFUSED = 5  # the exit code of `etx run` for a call that ends with an error
+KINDS = {
+    "min0": lambda: Dim("n", min=0, max=MOST),
+    "dynamic": lambda: Dim.DYNAMIC(max=MOST),
+}
+FORMS = {
+    "raw": lambda program: program,
+    "functional": lambda program: program.run_decompositions({}),
+    "core": lambda program: program.run_decompositions(),
+}
+
+
+class Call(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *tensors):
+        return tuple(pytree.tree_leaves(self.function(*tensors)))
+
+
+def type_and_shape(spec):
+    return spec if isinstance(spec[0], torch.dtype) else (None, spec)
+
+
+def make_input(spec, size):
+    dtype, shape = type_and_shape(spec)
+    shape = [size if extent == N else extent for extent in shape]
+    if dtype == torch.int64:
+        return torch.arange(torch.Size(shape).numel()).view(shape) * 5 % 4
+    values = torch.randn(shape)
+    return values > 0 if dtype == torch.bool else values
+
+
+def dynamic_dims(spec, dim):
+    return {i: dim for i, extent in enumerate(type_and_shape(spec)[1])
+            if extent == N}
+
+
+def result_of(model, inputs):
+    """The outputs, or None if PyTorch raises."""
+    try:
+        return model(*[t.clone() for t in inputs])
+    except Exception:
+        return None
+
+
+def is_same(a, b):
+    return len(a) == len(b) and all(
+        x.shape == y.shape and torch.allclose(x.float(), y.float(), 1e-4, 1e-5,
+                                              equal_nan=True)
+        for x, y in zip(a, b))
+
+
+def run(etx, program, inputs, outputs, directory):
+    """How `etx run` of one call ends: "agrees", "refused: ..." or what is
+    wrong."""
+    tensors = {}
+    call = {"method": "forward", "input_mutations": [], "state": {}}
+    for key, values in (("inputs", inputs), ("outputs", outputs or [])):
+        call[key] = [described(value, f"{key}.{i}", tensors)
+                     for i, value in enumerate(values)]
+    save_case({"format": 1, "atol": 1e-5, "rtol": 1e-4, "calls": [call]},
+              tensors, directory)
+    done = subprocess.run([etx, "run", program, "--case", directory],
+                          capture_output=True, text=True)
+    said = (done.stderr + done.stdout).strip()
+    if done.returncode == 0:
+        return "agrees" if outputs is not None else "ran, PyTorch raises"
+    if done.returncode == REFUSED:
+        reason = said.splitlines()[1].removeprefix(f"etx run: {program}: ")
+        return "refused: " + reason[:300]
+    if outputs is None and done.returncode > 0:
+        return "ran, PyTorch raises"
+    return f"ended with {done.returncode}: {said[:300]}"
+
+
+def try_sizes(etx, name, kind, exported, program, directory):
+    """What goes wrong at a size, and what is refused."""
+    function, *specs = CALLS[name]
+    model, module = Call(function), exported.module()
+    for size in SIZES:
+        torch.manual_seed(size)
+        inputs = [make_input(spec, size) for spec in specs]
+        expected = result_of(model, inputs)
+        traced = result_of(module, inputs)
+        found = run(etx, program, inputs, expected, directory)
+        if found.startswith("refused"):
+            runs = (expected is not None and traced is not None and
+                    is_same(expected, traced))
+            if runs and (size > 0 or kind == "min0"):
+                yield "refuses", f"size {size}: {found}"
+        elif found != "agrees" and (expected is not None or traced is None):
+            yield "DIFFERS", f"size {size}: {found}"
+
+
+def try_form(etx, name, kind, exported, directory):
+    path = os.path.join(directory, "forward.pt2")
+    program = os.path.join(directory, "forward.pte")
+    torch.export.save(exported, path)
+    plan = subprocess.run([etx, "plan", path, "-o", program],
+                          capture_output=True, text=True)
+    if plan.returncode == 2:
+        said = [line.split(": ", 1)[1] for line in plan.stderr.splitlines()
+                if "forward.pt2: " in line]
+        return [("refuses", "; ".join(said)[:300])]
+    if plan.returncode != 0:
+        return [("DIFFERS", f"plan: {plan.stderr.strip()}")]
+    verify = subprocess.run([etx, "verify", program], capture_output=True,
+                            text=True)
+    if verify.returncode != 0:
+        return [("DIFFERS", f"verify: {verify.stderr.strip()}")]
+    return list(try_sizes(etx, name, kind, exported, program, directory))
+
+
+def try_call(etx, name, kind):
+    """Pairs of what happened and where."""
+    quiet()
+    function, *specs = CALLS[name]
+    dim = KINDS[kind]()
+    torch.manual_seed(EXAMPLE)
+    inputs = tuple(make_input(spec, EXAMPLE) for spec in specs)
+    try:
+        exported = torch.export.export(
+            Call(function), inputs,
+            dynamic_shapes=(tuple(dynamic_dims(s, dim) for s in specs),))
+    except Exception as error:
+        return [("not exported", str(error).strip().splitlines()[0][:200])]
+    found = []
+    with tempfile.TemporaryDirectory() as directory:
+        for form, decompose in FORMS.items():
+            try:
+                program = decompose(exported)
+            except Exception as error:
+                found.append(("not exported", f"{form}: {str(error)[:200]}"))
+                continue
+            found += [(what, f"{form}: {text}") for what, text in
+                      try_form(etx, name, kind, program, directory)]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("etx")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count()))
+    words = parser.parse_intermixed_args()
+    cases = list(itertools.product(words.names or CALLS, KINDS))
+    counts = dict.fromkeys(("agree", "refuses", "not exported", "DIFFERS"), 0)
+    with ProcessPoolExecutor(words.jobs, get_context("fork")) as pool:
+        jobs = [pool.submit(try_call, words.etx, *case) for case in cases]
+        for (name, kind), job in zip(cases, jobs):
+            found = job.result()
+            worst = max((what for what, _ in found), default="agree",
+                        key=list(counts).index)
+            counts[worst] += 1
+            for what, text in found:
+                if what == "DIFFERS" or words.list:
+                    print(f"{name}, {kind}: {what}: {text}", flush=True)
+    print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    return 1 if counts["DIFFERS"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -33,3 +33,7 @@ cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -j2 -L torch
 # A few models in a few minutes; check_models.py --all runs all of them.
 "$python" "$here/tests/models/check_models.py" "$build/etx" || [ $? = 77 ]
+# A sample in a minute; without --sample it is the whole table of
+# docs/control-flow.md, with each optional pass switched off by --each-pass.
+"$python" "$here/tests/models/check_control_flow.py" "$build/etx" --sample ||
+  [ $? = 77 ]

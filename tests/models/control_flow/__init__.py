@@ -1,0 +1,10 @@
+"""The models of check_control_flow.py."""
+
+from . import (decoding_flows, detection_flows, numeric_flows, routing_flows,
+               sequence_flows)
+from .flow_model import MODELS
+
+try:
+    from . import transformers_flows
+except ImportError:  # the package transformers is not installed
+    transformers_flows = None

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 import opus_mt
 import other_models
-from other_models import SEED, First, floats, seeded, settled
+from other_models import SEED, First, floats, seeded, with_statistics
 
 
 def ids(count, vocabulary):
@@ -55,7 +55,7 @@ def resnet():
         embedding_size=64, hidden_sizes=[64, 128, 256, 512],
         depths=[2, 2, 2, 2], layer_type="basic", num_labels=1000)
     model = seeded(lambda: ResNetForImageClassification(sizes))
-    return settled(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
+    return with_statistics(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
 
 
 def mobilenet():
@@ -63,7 +63,7 @@ def mobilenet():
                               MobileNetV2ForImageClassification)
     sizes = MobileNetV2Config(tf_padding=False, num_labels=1000)
     model = seeded(lambda: MobileNetV2ForImageClassification(sizes))
-    return settled(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
+    return with_statistics(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
 
 
 # ---- a step of two Llama layers with a cache ----

@@ -319,6 +319,33 @@ class Recurrent(nn.Module):
         return self.layers(x)[0]
 
 
+class Denoiser(nn.Module):
+    """Masks of spectra, with the sizes of NSNet2. One frame has the state of
+    the recurrent layers as inputs and results."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.narrow = nn.Linear(161, 400)
+        self.layers = kind(400, 400, 2, batch_first=True)
+        self.mask = nn.Sequential(nn.Linear(400, 600), nn.ReLU(),
+                                  nn.Linear(600, 600), nn.ReLU(),
+                                  nn.Linear(600, 161), nn.Sigmoid())
+
+    def forward(self, x, *state):
+        if not state:
+            return self.mask(self.layers(self.narrow(x))[0])
+        is_lstm = len(state) == 2
+        y, last = self.layers(self.narrow(x), state if is_lstm else state[0])
+        return (self.mask(y), *(last if is_lstm else (last,)))
+
+
+def frame(kind, states):
+    """A maker of a denoiser of one frame, with so many states."""
+    state = [floats(2, 1, 400).tanh() for _ in range(states)]
+    return lambda: (seeded(lambda: Denoiser(kind)),
+                    (floats(1, 1, 161), *state))
+
+
 class Separator(nn.Module):
     """Dilated convolutions over time, like Conv-TasNet."""
 
@@ -446,5 +473,9 @@ MODELS = {
     "vocoder-50": own(Vocoder, 1, 80, 50),
     "lstm-100": own(lambda: Recurrent(nn.LSTM), 1, 100, 80),
     "gru-100": own(lambda: Recurrent(nn.GRU), 1, 100, 80),
+    "denoiser-gru-100": own(lambda: Denoiser(nn.GRU), 1, 100, 161),
+    "denoiser-gru-frame": frame(nn.GRU, 1),
+    "denoiser-lstm-100": own(lambda: Denoiser(nn.LSTM), 1, 100, 161),
+    "denoiser-lstm-frame": frame(nn.LSTM, 2),
     "small": own(small, 1, 64),
 }

@@ -15,7 +15,7 @@ if [ -z "$python" ]; then
     { echo "interop: skipped, the packages cannot be installed"; exit 0; }
 fi
 sets=()
-for set in tiny kv counter swap prefix mixed halves integers planes gru cnn branches loops scans late llama \
+for set in tiny kv counter swap prefix mixed halves integers planes gru cnn branches loops scans recurrent late llama \
   weights whisper quantized; do
   sets+=("$here/tests/data/pt2/$set")
 done

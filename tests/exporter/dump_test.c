@@ -57,9 +57,9 @@ static digest assert_dump_reads_back(const char* path) {
 }
 
 static void dumps_of_archives_read_back(void** state) {
-  static const char* const sets[] = {"tiny", "kv",    "counter", "swap",
-                                     "gru",  "llama", "weights", "whisper",
-                                     "cnn",  "mixed", "branches", "scans"};
+  static const char* const sets[] = {
+      "tiny",    "kv",  "counter", "swap",     "gru",   "llama",    "weights",
+      "whisper", "cnn", "mixed",   "branches", "scans", "recurrent"};
   (void)state;
   for (size_t i = 0; i < 2 * sizeof sets / sizeof sets[0]; ++i) {
     char path[512];

@@ -184,8 +184,9 @@ static bool is_of(const drawn_program* p, const char* word) {
   return strstr(p->op->name, word) != NULL;
 }
 
-// The sizes that convolutions and operators on quantised numbers usually expect
-// for an argument of this name: those of p->shape, except for panels.
+// The sizes that convolutions, recurrent layers and operators on quantised
+// numbers usually expect for an argument of this name: those of p->shape,
+// except for panels and gates.
 static const struct drawn_form {
   const char* word;  // in the operator's name
   const char* name;
@@ -214,6 +215,11 @@ static const struct drawn_form {
     {"::convolution", "weight", ETX_DTYPE_FLOAT32, 4},
     {"::convolution", "panels", ETX_DTYPE_FLOAT32, 5},
     {"::convolution", "bias", ETX_DTYPE_FLOAT32, 1},
+    {"_sequence", "input", ETX_DTYPE_FLOAT32, 3},
+    {"_sequence", "hx", ETX_DTYPE_FLOAT32, 2},
+    {"_sequence", "cx", ETX_DTYPE_FLOAT32, 2},
+    {"_sequence", "w_hh", ETX_DTYPE_FLOAT32, 2},
+    {"_sequence", "b_hh", ETX_DTYPE_FLOAT32, 1},
 };
 
 // Panels with as many channels as the shape has.
@@ -224,6 +230,13 @@ static void draw_panels(drawn_program* p, size_t rank, int32_t* sizes) {
   const int32_t bytes[] = {1, (p->shape[0] + 3) / 4, 16, 4};
   const int32_t floats[] = {1, p->shape[0], kernel, kernel, 16};
   memcpy(sizes, rank == 5 ? floats : bytes, rank * sizeof *sizes);
+}
+
+// Gates for the first two sizes of the shape, the batch and the hidden units.
+static void draw_gates(const drawn_program* p, size_t rank, int32_t* sizes) {
+  const int32_t gates = is_of(p, "lstm") ? 4 : is_of(p, "gru") ? 3 : 1;
+  sizes[rank == 3 ? 2 : 0] = gates * p->shape[1];
+  if (rank == 3) sizes[1] = p->shape[0];
 }
 
 static void use_form(drawn_program* p, const etx_argument* argument,
@@ -239,6 +252,9 @@ static void use_form(drawn_program* p, const etx_argument* argument,
     memcpy(sizes, p->shape, form->rank * sizeof *sizes);
     if (etx_text_is(argument->name, "panels")) {
       draw_panels(p, form->rank, sizes);
+    }
+    if (is_of(p, "_sequence") && argument->name.data[1] != 'x') {
+      draw_gates(p, form->rank, sizes);
     }
     return;
   }

@@ -1,6 +1,7 @@
-// LSTM, GRU and RNN layers and cells, unrolled over time. The products of the
-// inputs of all steps with the input weights are one linear layer before the
-// first step, because they do not depend on the state.
+// LSTM, GRU and RNN layers and cells. The products of the inputs of all steps
+// with the input weights are one linear layer before the first step, because
+// they do not depend on the state. The steps are one operator of etx's runtime
+// for each direction of each layer, or they are unrolled over time:
 //
 //   lstm  i, f, g, o = gates    c' = f c + i g    h' = o tanh(c'), or a
 //         projection of it
@@ -9,7 +10,8 @@
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-// A step has 10 to 20 nodes; longer sequences should be run step by step.
+// A step has 10 to 20 nodes if it is unrolled; longer sequences should be run
+// step by step.
 enum { MAX_STEPS = 1024 };
 
 typedef enum cell_kind { CELL_LSTM, CELL_GRU, CELL_RNN } cell_kind;
@@ -32,6 +34,8 @@ typedef struct cell_state {
 typedef struct recurrent_layer {
   cell_kind kind;
   etx_op_id activation;  // of a plain RNN
+  bool is_fused;         // the steps of a direction are one operator
+  bool batch_first;      // layout of input and output, if fused
   size_t directions;
   size_t layers;
   bool has_biases;
@@ -231,7 +235,31 @@ static etx_status stack_rows(etx_builder* builder, const uint32_t* rows,
   return etx_build_op(builder, ETX_OP_cat_out, args, 2, out_value);
 }
 
-// One direction over all steps of `input` [T, B, I]; `out_all` is [T, B, H].
+// One direction over all steps of `input` [T, B, I] as one operator: `out_all`
+// is [T, B, H]. With batch_first, both begin with [B, T].
+static etx_status fuse_direction(etx_builder* builder, const recurrent_layer* l,
+                                 size_t index, uint32_t input,
+                                 cell_state* state, uint32_t* out_all) {
+  const weights w = weights_at(l, index);
+  uint32_t projected = 0;
+  uint32_t outputs[3] = {0, 0, ETX_IR_NONE};
+  ETX_TRY(etx_build_linear(builder, input, w.input, w.input_bias, &projected));
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(projected),
+      etx_ir_value_arg(state->hidden),
+      etx_ir_value_arg(w.hidden),
+      l->has_biases ? etx_ir_value_arg(w.hidden_bias) : etx_ir_none(),
+      etx_ir_bool(index % l->directions == 1),
+      etx_ir_bool(l->batch_first),
+      etx_ir_value_arg(state->cell)};
+  ETX_TRY(etx_build_op_outputs(builder, builder->row->op, args,
+                               l->kind == CELL_LSTM ? 7 : 6, NULL, outputs));
+  *out_all = outputs[0];
+  *state = (cell_state){outputs[1], outputs[2]};
+  return ETX_OK;
+}
+
+// The same for layout [T, B, ..], unrolled.
 static etx_status run_direction(etx_builder* builder, const recurrent_layer* l,
                                 size_t index, uint32_t input, cell_state* state,
                                 uint32_t* out_all) {
@@ -262,8 +290,8 @@ static etx_status run_layers(etx_builder* builder, const recurrent_layer* l,
     uint32_t parts[2];
     for (size_t d = 0; d < l->directions; ++d) {
       const size_t index = i * l->directions + d;
-      ETX_TRY(
-          run_direction(builder, l, index, input, &states[index], &parts[d]));
+      ETX_TRY((l->is_fused ? fuse_direction : run_direction)(
+          builder, l, index, input, &states[index], &parts[d]));
     }
     input = parts[0];
     if (l->directions == 1) continue;
@@ -288,6 +316,38 @@ static etx_status stack_states(etx_builder* builder, const cell_state* states,
   return stack_rows(builder, rows, count, out_value);
 }
 
+// True if a sequence can be unrolled.
+static bool has_few_steps(const etx_shape* input, size_t axis) {
+  return input->rank == 3 && etx_dim_is_number(input->dims[axis]) &&
+         input->dims[axis] >= 1 && input->dims[axis] <= MAX_STEPS;
+}
+
+// True if the steps can be one operator. A model whose weights are to be
+// quantised is unrolled if possible, because the operator reads floats.
+static bool is_fusible(const etx_builder* builder, const recurrent_layer* l,
+                       const uint32_t* initial) {
+  const uint32_t input = builder->args[0].as.value;
+  const etx_shape* const shape = etx_builder_shape(builder, input);
+  if (builder->target != ETX_TARGET_ETX || l->has_projections) return false;
+  if (shape->rank != 3 || shape->dtype != ETX_DTYPE_FLOAT32) return false;
+  if (builder->module->quantize_count > 0 &&
+      has_few_steps(shape, l->batch_first ? 1 : 0)) {
+    return false;
+  }
+  for (size_t i = 0; i < (l->kind == CELL_LSTM ? 2u : 1u); ++i) {
+    if (etx_builder_shape(builder, initial[i])->dtype != ETX_DTYPE_FLOAT32) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < l->param_count; ++i) {
+    const uint32_t param = l->params[i].as.value;
+    if (etx_builder_shape(builder, param)->dtype != ETX_DTYPE_FLOAT32) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static etx_status check_layers(etx_builder* builder, const recurrent_layer* l,
                                uint32_t input, bool trains) {
   const size_t each = weight_count(l);
@@ -305,8 +365,7 @@ static etx_status check_layers(etx_builder* builder, const recurrent_layer* l,
         "'%t' expects %z weights for each direction of each layer",
         builder->node->aten, each);
   }
-  if (shape->rank != 3 || !etx_dim_is_number(shape->dims[0]) ||
-      shape->dims[0] < 1 || shape->dims[0] > MAX_STEPS) {
+  if (!l->is_fused && !has_few_steps(shape, 0)) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "'%t' expects [time, batch, features] with a fixed "
                          "number of 1 to %i time steps",
@@ -329,11 +388,13 @@ static etx_status lower_layers(etx_builder* builder, recurrent_layer* l,
   l->has_projections =
       l->kind == CELL_LSTM && l->layers <= l->param_count &&
       l->param_count == l->layers * l->directions * (l->has_biases ? 5u : 3u);
-  const bool batch_first = args[8].as.boolean;
+  l->batch_first = args[8].as.boolean;
+  l->is_fused = is_fusible(builder, l, initial);
+  const bool transposes = l->batch_first && !l->is_fused;
   const bool is_lstm = l->kind == CELL_LSTM;
   uint32_t input = args[0].as.value;
   uint32_t all = 0;
-  if (batch_first) ETX_TRY(etx_build_transpose(builder, input, 0, 1, &input));
+  if (transposes) ETX_TRY(etx_build_transpose(builder, input, 0, 1, &input));
   ETX_TRY(check_layers(builder, l, input, args[6].as.boolean));
   const size_t count = l->layers * l->directions;
   cell_state* const states =
@@ -344,7 +405,7 @@ static etx_status lower_layers(etx_builder* builder, recurrent_layer* l,
     if (is_lstm) ETX_TRY(select_row(builder, initial[1], i, &states[i].cell));
   }
   ETX_TRY(run_layers(builder, l, input, states, &all));
-  if (batch_first) ETX_TRY(etx_build_transpose(builder, all, 0, 1, &all));
+  if (transposes) ETX_TRY(etx_build_transpose(builder, all, 0, 1, &all));
   builder->results[0] = all;
   ETX_TRY(stack_states(builder, states, count, false, &builder->results[1]));
   if (!is_lstm) return ETX_OK;
@@ -370,6 +431,9 @@ etx_status etx_lowering_gru(etx_builder* builder) {
 }
 
 etx_status etx_lowering_rnn(etx_builder* builder) {
-  recurrent_layer l = {.kind = CELL_RNN, .activation = builder->row->op};
+  recurrent_layer l = {.kind = CELL_RNN, .activation = ETX_OP_relu_out};
+  if (builder->row->op == ETX_OP_rnn_tanh_sequence_out) {
+    l.activation = ETX_OP_tanh_out;
+  }
   return lower_layers(builder, &l, &builder->args[1].as.value);
 }

@@ -1475,6 +1475,56 @@ enum {
   ETX_ARG_roi_align_out = 7,
 };
 
+// gru_sequence_out
+enum {
+  ETX_ARG_gru_sequence_input = 0,
+  ETX_ARG_gru_sequence_hx = 1,
+  ETX_ARG_gru_sequence_w_hh = 2,
+  ETX_ARG_gru_sequence_b_hh = 3,
+  ETX_ARG_gru_sequence_reverse = 4,
+  ETX_ARG_gru_sequence_batch_first = 5,
+  ETX_ARG_gru_sequence_out = 6,
+  ETX_ARG_gru_sequence_hy = 7,
+};
+
+// lstm_sequence_out
+enum {
+  ETX_ARG_lstm_sequence_input = 0,
+  ETX_ARG_lstm_sequence_hx = 1,
+  ETX_ARG_lstm_sequence_w_hh = 2,
+  ETX_ARG_lstm_sequence_b_hh = 3,
+  ETX_ARG_lstm_sequence_reverse = 4,
+  ETX_ARG_lstm_sequence_batch_first = 5,
+  ETX_ARG_lstm_sequence_cx = 6,
+  ETX_ARG_lstm_sequence_out = 7,
+  ETX_ARG_lstm_sequence_hy = 8,
+  ETX_ARG_lstm_sequence_cy = 9,
+};
+
+// rnn_tanh_sequence_out
+enum {
+  ETX_ARG_rnn_tanh_sequence_input = 0,
+  ETX_ARG_rnn_tanh_sequence_hx = 1,
+  ETX_ARG_rnn_tanh_sequence_w_hh = 2,
+  ETX_ARG_rnn_tanh_sequence_b_hh = 3,
+  ETX_ARG_rnn_tanh_sequence_reverse = 4,
+  ETX_ARG_rnn_tanh_sequence_batch_first = 5,
+  ETX_ARG_rnn_tanh_sequence_out = 6,
+  ETX_ARG_rnn_tanh_sequence_hy = 7,
+};
+
+// rnn_relu_sequence_out
+enum {
+  ETX_ARG_rnn_relu_sequence_input = 0,
+  ETX_ARG_rnn_relu_sequence_hx = 1,
+  ETX_ARG_rnn_relu_sequence_w_hh = 2,
+  ETX_ARG_rnn_relu_sequence_b_hh = 3,
+  ETX_ARG_rnn_relu_sequence_reverse = 4,
+  ETX_ARG_rnn_relu_sequence_batch_first = 5,
+  ETX_ARG_rnn_relu_sequence_out = 6,
+  ETX_ARG_rnn_relu_sequence_hy = 7,
+};
+
 // fft_r2c_out
 enum {
   ETX_ARG_fft_r2c_self = 0,

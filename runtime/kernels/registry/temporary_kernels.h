@@ -85,5 +85,11 @@ etx_status etx_temporary_nms(const etx_call* call, size_t* out_bytes);
 // Mixture of experts: the choices of the router, and a tile of tokens.
 etx_status etx_temporary_quantized_moe(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_quantized_moe_ffn_out , etx_temporary_quantized_moe
+// Recurrent layers: the hidden part of the gates of a step.
+etx_status etx_temporary_recurrent(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_gru_sequence_out , etx_temporary_recurrent
+#define ETX_TEMPORARY_lstm_sequence_out , etx_temporary_recurrent
+#define ETX_TEMPORARY_rnn_tanh_sequence_out , etx_temporary_recurrent
+#define ETX_TEMPORARY_rnn_relu_sequence_out , etx_temporary_recurrent
 
 #endif

@@ -140,8 +140,8 @@ static void compare_methods(const char* methods, const char* name) {
 }
 
 static void small_models_are_bit_equal_on_several_threads(void** state) {
-  static const char* const sets[] = {"cnn",     "gru",   "llama",
-                                     "whisper", "mixed", "kv"};
+  static const char* const sets[] = {"cnn",   "gru", "llama",    "whisper",
+                                     "mixed", "kv",  "recurrent"};
   (void)state;
   for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
     char from[PATH_BYTES];

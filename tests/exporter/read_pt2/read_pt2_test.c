@@ -26,9 +26,9 @@ static void read_set(const char* set, const char* form) {
 }
 
 static void every_set_reads_in_both_forms(void** state) {
-  static const char* const sets[] = {"tiny", "kv",    "counter", "swap",
-                                     "gru",  "llama", "weights", "whisper",
-                                     "cnn",  "mixed"};
+  static const char* const sets[] = {"tiny", "kv",    "counter",  "swap",
+                                     "gru",  "llama", "weights",  "whisper",
+                                     "cnn",  "mixed", "recurrent"};
   (void)state;
   for (size_t i = 0; i < 2 * sizeof sets / sizeof sets[0]; ++i) {
     read_set(sets[i / 2], i % 2 == 0 ? "" : "/core");

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random calls of quantised operators, attention, caches and fused operators.
+"""Random calls of quantised operators, attention, caches, recurrent layers and
+fused operators.
 
     random_quantized.py TARGET [--seed N] [--count N] [--only PART]
                         [--most BYTES]
@@ -14,7 +15,8 @@ float32 sum of that many terms in any order. Needs executorch 1.5.1, which
 registers the operators.
 
 tests/data/ops/random_quantized holds what `--seed 1 --count 6 --most 1500`
-writes.
+writes, but for recurrent layers: their tensors may be larger in
+tests/data/ops/recurrent.
 """
 
 import math
@@ -26,6 +28,7 @@ import attention_calls
 import fused_calls
 import layer_calls
 import quantizing_calls
+import recurrent_calls
 import u8_calls
 from random_calls import (BF16, F16, F32, F64, UNIT, Cases, Draw, command_line,
                           encode, generate)
@@ -118,7 +121,7 @@ class QuantizedCases(Cases):
 
 OPERATORS = {**quantizing_calls.OPERATORS, **layer_calls.OPERATORS,
              **attention_calls.OPERATORS, **fused_calls.OPERATORS,
-             **u8_calls.OPERATORS}
+             **recurrent_calls.OPERATORS, **u8_calls.OPERATORS}
 
 if __name__ == "__main__":
     generate(command_line(__doc__, most="bytes"), OPERATORS, QuantizedCases,

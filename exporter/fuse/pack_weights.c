@@ -5,6 +5,8 @@
 //   linear_chain(x, w, b, o, s)  ->  linear_panels(x, p, b, o, s)
 //   linear_a8w8(x, w, s, b)      ->  linear_a8w8_panels(x, p, s, sums, b)
 //
+//   gru_sequence(x, h, w, ..)   ->  gru_sequence(x, h, p, ..), and so on
+//
 //   w [N, K]  ->  p [N / 16][K][16]; int8: p [ceil(N / 16)][K / 4][16][4]
 //
 // and weights of convolutions (packed_convolution.h):
@@ -30,7 +32,9 @@
 #include "exporter/fuse/packed_convolution.h"
 
 enum {
-  WEIGHT = 1,  // argument of layers
+  WEIGHT = 1,  // argument of layers that are not recurrent
+  HIDDEN = 1,  // arguments of recurrent layers
+  HIDDEN_WEIGHT = 2,
   COLUMNS = 16,
   // Up to so many rows an unpacked weight is as fast; its kernel also sums in
   // another order (ETX_GEMM_NT_ROWS in runtime/kernels/matmul/gemm.h).
@@ -72,6 +76,17 @@ static packed_weight* weight_of(const packing* self,
 
 // ------------------------------------------------ readers of constants
 
+static bool is_recurrent(const etx_ir_node* node) {
+  const etx_op_id op = node->op->id;
+  return op == ETX_OP_gru_sequence_out || op == ETX_OP_lstm_sequence_out ||
+         op == ETX_OP_rnn_tanh_sequence_out ||
+         op == ETX_OP_rnn_relu_sequence_out;
+}
+
+static size_t weight_argument(const etx_ir_node* node) {
+  return is_recurrent(node) ? HIDDEN_WEIGHT : WEIGHT;
+}
+
 // True for layers, whether or not they have a packed form.
 static bool is_layer(const etx_ir_node* node) {
   switch (node->op->id) {
@@ -83,7 +98,7 @@ static bool is_layer(const etx_ir_node* node) {
     case ETX_OP_linear_a8w4g_out:
       return true;
     default:
-      return etx_is_convolution(node);
+      return etx_is_convolution(node) || is_recurrent(node);
   }
 }
 
@@ -92,10 +107,11 @@ static bool is_embedding(const etx_ir_node* node) {
          node->op->id == ETX_OP_embedding_byte_out;
 }
 
-// Why a linear layer cannot read panels; NULL if it can.
+// Why a linear or recurrent layer cannot read panels; NULL if it can.
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
-  const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
+  const etx_ir_arg* const weight = &node->args[weight_argument(node)];
+  const etx_shape* const w = &method->values[weight->as.value].shape;
   if (node->op->id == ETX_OP_linear_a8w8_out) {
     if (w->dims[1] < MIN_INT8_ROW || w->dims[1] > MAX_INT8_ROW ||
         w->dims[1] % COLUMN_BYTES != 0) {
@@ -104,7 +120,7 @@ static const char* obstacle_of(const etx_ir_method* method,
              "4";
     }
   } else if (node->op->id != ETX_OP_linear_out &&
-             node->op->id != ETX_OP_linear_chain_out) {
+             node->op->id != ETX_OP_linear_chain_out && !is_recurrent(node)) {
     return "is read by an operator without a packed form";
   } else if (w->dtype != ETX_DTYPE_FLOAT32) {
     return "is not float32";
@@ -116,9 +132,12 @@ static const char* obstacle_of(const etx_ir_method* method,
              : "has a number of output columns that is not a multiple of 16";
 }
 
-// Upper bound of the number of rows that a layer multiplies.
+// Upper bound of the number of rows that a layer multiplies, in one step if it
+// is recurrent.
 static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
-  const etx_shape* const shape = &method->values[node->args[0].as.value].shape;
+  const etx_ir_arg* const rows_arg =
+      &node->args[is_recurrent(node) ? HIDDEN : 0];
+  const etx_shape* const shape = &method->values[rows_arg->as.value].shape;
   int64_t sizes[ETX_MAX_RANK];
   uint64_t rows = 1;
   if (!etx_ir_upper_sizes(method, shape, sizes)) return UINT64_MAX;
@@ -153,7 +172,8 @@ static void note_reader(void* context, size_t constant,
     read->table = reader->name;
     return;
   }
-  if (node == NULL || !is_layer(node) || reader->position != WEIGHT) {
+  if (node == NULL || !is_layer(node) ||
+      reader->position != weight_argument(node)) {
     read->reader = reader->name;
     return;
   }
@@ -279,7 +299,8 @@ static etx_status change_node(const packing* self, etx_ir_method* method,
                               etx_ir_node* node) {
   enum { ARGS = 5 };
   uint32_t value = 0;
-  const packed_weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+  const size_t weight = weight_argument(node);
+  const packed_weight* const w = weight_of(self, method, &node->args[weight]);
   etx_ir_arg* const args = etx_pool_take(
       self->module->pool, ETX_PACKED_CONVOLUTION_ARGS * sizeof *args);
   if (args == NULL) return ETX_OUT_OF_MEMORY;
@@ -293,7 +314,11 @@ static etx_status change_node(const packing* self, etx_ir_method* method,
   args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
   args[4].as.string = etx_text_of("x");
   memcpy(args, node->args, node->arg_count * sizeof *args);
-  args[WEIGHT] = etx_ir_value_arg(value);
+  args[weight] = etx_ir_value_arg(value);
+  if (is_recurrent(node)) {
+    node->args = args;
+    return ETX_OK;
+  }
   const bool is_bytes = node->op->id == ETX_OP_linear_a8w8_out;
   if (is_bytes) {
     ETX_TRY(etx_ir_constant_value(self->module, method, w->sums, &value));
@@ -312,7 +337,8 @@ static etx_status change_method(const packing* self, etx_ir_method* method) {
   for (size_t i = 0; i < method->node_count; ++i) {
     etx_ir_node* const node = &method->nodes[i];
     if (!is_layer(node)) continue;
-    const packed_weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+    const packed_weight* const w =
+        weight_of(self, method, &node->args[weight_argument(node)]);
     if (w == NULL || !w->is_packed) continue;
     ETX_TRY(change_node(self, method, node));
     is_changed = true;

@@ -74,13 +74,14 @@ struct recurrent_step {
   float* out;  // the state after this step
   ptrdiff_t out_row;
   float* cell;          // [rows, units] of an LSTM, updated in place
-  const float* weight;  // [gates * units, units]
+  const float* weight;  // [gates * units, units], or panels of it
   const float* bias;    // [gates * units], or NULL
   // For each block of units: [rows, gates, units of the block]. One block has
   // all units if there are many rows.
   float* products;
   const etx_f32_microkernels* loops;
   const etx_unary_loop* functions;  // by etx_unary_function
+  bool has_panels;                  // the weight: [.. / 16, units, 16]
   bool is_backwards;                // reads the blocks backwards
 };
 
@@ -248,7 +249,7 @@ static void run_rows(const void* context, size_t first, size_t end) {
 
 static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
   const size_t all = s->gates * s->units;
-  if (s->rows < MANY_ROWS) {
+  if (s->rows < MANY_ROWS && !s->has_panels) {
     // A single row reads one weight for each step, as in gemm.c.
     const double work =
         (double)(s->rows > 1 ? s->rows : 2) * (double)all * (double)s->units;
@@ -266,6 +267,7 @@ static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
                             .right = (const char*)s->weight,
                             .right_inner = 1,
                             .right_column = (ptrdiff_t)s->units,
+                            .has_panels = s->has_panels,
                             .out = (char*)s->products,
                             .out_row = (ptrdiff_t)all};
   etx_gemm_run(&product, parallel);
@@ -292,6 +294,7 @@ static etx_status run(etx_call* call, gates_function apply, size_t gates) {
                       .units = (size_t)hidden->sizes[1],
                       .hidden = hidden->data,
                       .weight = etx_call_tensor(call, WEIGHT)->data,
+                      .has_panels = etx_call_tensor(call, WEIGHT)->rank == 3,
                       .products = call->temporary,
                       .loops = etx_f32_microkernels_of(set),
                       .functions = etx_float_loops_of(set)->unary};

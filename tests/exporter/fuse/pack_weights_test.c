@@ -67,6 +67,42 @@ static void layers_with_few_rows_are_not_packed(void** state) {
                 "return r\n");
 }
 
+#define RECURRENT(batch)                                                       \
+  "inputs: [{name: x, type: 'float32[2, " batch                                \
+  ", 3]'}, {name: h, type: "                                                   \
+  "'float32[1, " batch                                                         \
+  ", 16]'}]\n"                                                                 \
+  "buffers:\n"                                                                 \
+  "  - {name: i, type: 'float32[48, 3]', init: 1}\n"                           \
+  "  - {name: w, type: 'float32[48, 16]', init: 2}\n"                          \
+  "nodes:\n"                                                                   \
+  "  - {out: [y, z], op: aten.gru.input, args: [x, h, [i, w], false, 1, 0.0, " \
+  "false, false, false]}\n"                                                    \
+  "outputs: [y]\n"
+
+// The rows of a recurrent layer are those of one step.
+static void recurrent_layers_of_many_rows_read_panels(void** state) {
+  (void)state;
+  expect_packed(
+      RECURRENT("13"),
+      "y.1: float32[13, 16] = aten::select_copy.int_out(h, 0, 0)\n"
+      "y.2: float32[2, 13, 48] = etx::linear_panels.out(x, const float32[3, 3, "
+      "16], None, [], 'x')\n"
+      "y: float32[2, 13, 16], y.4: float32[13, 16] = etx::gru_sequence.out("
+      "y.2, y.1, const float32[3, 16, 16], None, False, False)\n"
+      "z: float32[1, 13, 16] = aten::view_copy.out(y.4, [1, 13, 16])\n"
+      "return y\n");
+  expect_packed(
+      RECURRENT("12"),
+      "y.1: float32[12, 16] = aten::select_copy.int_out(h, 0, 0)\n"
+      "y.2: float32[2, 12, 48] = etx::linear_panels.out(x, const float32[3, 3, "
+      "16], None, [], 'x')\n"
+      "y: float32[2, 12, 16], y.4: float32[12, 16] = etx::gru_sequence.out("
+      "y.2, y.1, w, None, False, False)\n"
+      "z: float32[1, 12, 16] = aten::view_copy.out(y.4, [1, 12, 16])\n"
+      "return y\n");
+}
+
 // Symbolic rows count with their upper bound.
 static void rows_are_counted_over_all_dimensions(void** state) {
   (void)state;
@@ -487,6 +523,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_of_many_rows_read_panels),
       cmocka_unit_test(layers_with_few_rows_are_not_packed),
+      cmocka_unit_test(recurrent_layers_of_many_rows_read_panels),
       cmocka_unit_test(rows_are_counted_over_all_dimensions),
       cmocka_unit_test(convolutions_3x3_use_winograd),
       cmocka_unit_test(convolutions_1x1_read_panels),

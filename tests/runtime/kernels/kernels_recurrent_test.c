@@ -23,6 +23,7 @@ typedef struct layer {
   kind kind;
   int32_t steps, rows, units;
   bool has_bias, is_reverse, batch_first;
+  bool is_packed;  // the weight is given in panels
 } layer;
 
 static float input[MOST_STEPS * MOST_GATES];  // [steps, rows, gates, units]
@@ -142,6 +143,20 @@ static void exchange(const layer* l, const float* from, size_t width,
   }
 }
 
+// The weight as [width / 16, units, 16].
+static void add_panels(const layer* l, test_call* c, int32_t width) {
+  static float panels[sizeof weight / sizeof *weight];
+  float* to = panels;
+  for (int32_t row = 0; row < width; row += 16) {
+    for (int32_t k = 0; k < l->units; ++k) {
+      for (int32_t i = 0; i < 16; ++i) {
+        *to++ = weight[(row + i) * l->units + k];
+      }
+    }
+  }
+  test_call_floats(c, 3, (int32_t[]){width / 16, l->units, 16}, panels);
+}
+
 static void begin_layer(const layer* l, test_call* c) {
   static float exchanged[MOST_STEPS * MOST_GATES];
   const int32_t width = gate_counts[l->kind] * l->units;
@@ -153,7 +168,11 @@ static void begin_layer(const layer* l, test_call* c) {
   test_call_floats(c, 3, (int32_t[]){outer, inner, width},
                    l->batch_first ? exchanged : input);
   test_call_floats(c, 2, state, hidden);
-  test_call_floats(c, 2, (int32_t[]){width, l->units}, weight);
+  if (l->is_packed) {
+    add_panels(l, c, width);
+  } else {
+    test_call_floats(c, 2, (int32_t[]){width, l->units}, weight);
+  }
   if (l->has_bias) {
     test_call_floats(c, 1, (int32_t[]){width}, bias);
   } else {
@@ -220,7 +239,16 @@ static void layers_have_the_bits_of_single_operators(void** state) {
 static void large_layers_have_the_bits_of_single_operators(void** state) {
   (void)state;
   for (int i = 0; i < KINDS; ++i) {
-    layer l = {(kind)i, 3, 3, 197, true, i % 2 == 1, i > 1};
+    layer l = {(kind)i, 3, 3, 197, true, i % 2 == 1, i > 1, false};
+    check_everywhere(&l);
+  }
+}
+
+// Panels give the bits of unpacked weights if there are many rows.
+static void packed_weights_give_the_same_bits(void** state) {
+  (void)state;
+  for (int i = 0; i < KINDS; ++i) {
+    const layer l = {(kind)i, 3, 13, 32, true, false, i % 2 == 0, true};
     check_everywhere(&l);
   }
 }
@@ -228,18 +256,18 @@ static void large_layers_have_the_bits_of_single_operators(void** state) {
 static void without_a_step_the_state_stays(void** state) {
   (void)state;
   for (int i = 0; i < KINDS; ++i) {
-    layer l = {(kind)i, 0, 2, 20, false, false, i % 2 == 1};
+    layer l = {(kind)i, 0, 2, 20, false, false, i % 2 == 1, false};
     check_everywhere(&l);
   }
-  layer empty = {GRU, 3, 0, 20, true, false, false};
+  layer empty = {GRU, 3, 0, 20, true, false, false, false};
   check_everywhere(&empty);
-  empty = (layer){LSTM, 3, 2, 0, false, false, false};
+  empty = (layer){LSTM, 3, 2, 0, false, false, false, false};
   check_everywhere(&empty);
 }
 
 static void other_types_are_refused(void** state) {
   static const double doubles[12];
-  const layer l = {GRU, 1, 1, 2, true, false, false};
+  const layer l = {GRU, 1, 1, 2, true, false, false, false};
   test_call c;
   (void)state;
   begin_layer(&l, &c);
@@ -254,6 +282,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_have_the_bits_of_single_operators),
       cmocka_unit_test(large_layers_have_the_bits_of_single_operators),
+      cmocka_unit_test(packed_weights_give_the_same_bits),
       cmocka_unit_test(without_a_step_the_state_stays),
       cmocka_unit_test(other_types_are_refused),
   };

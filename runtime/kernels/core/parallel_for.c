@@ -52,21 +52,44 @@ static void run_task(void* argument, size_t task) {
   if (first < end) s->run(s->context, first, end);
 }
 
+// Splits `s`, all but its rounds, into tasks: `most` rounds, or fewer.
+static void run_split(const etx_parallel* parallel, split_work* s,
+                      size_t most) {
+  const size_t each = (s->items + s->threads - 1) / s->threads;
+  s->rounds = each < most ? each : most;
+  parallel->parallel_for(parallel->context, run_task, s,
+                         s->threads * s->rounds);
+}
+
+static bool is_split(const etx_parallel* parallel, size_t count, double work) {
+  return parallel->thread_count >= 2 && work >= MIN_WORK && count >= 2;
+}
+
 void etx_parallel_for(const etx_parallel* parallel, size_t count, double work,
                       etx_parallel_for_function run, const void* context) {
   if (count == 0) return;
-  if (parallel->thread_count < 2 || work < MIN_WORK || count < 2) {
+  if (!is_split(parallel, count, work)) {
     run(context, 0, count);
     return;
   }
-  const size_t threads = parallel->thread_count;
-  const size_t each = (count + threads - 1) / threads;
   const double rounds = work / ROUND_WORK;
   const size_t wanted = rounds < MIN_ROUNDS   ? MIN_ROUNDS
                         : rounds < MAX_ROUNDS ? (size_t)rounds
                                               : MAX_ROUNDS;
-  split_work s = {run, context, count, threads, each < wanted ? each : wanted};
-  parallel->parallel_for(parallel->context, run_task, &s, threads * s.rounds);
+  split_work s = {run, context, count, parallel->thread_count, 0};
+  run_split(parallel, &s, wanted);
+}
+
+void etx_parallel_for_repeated(const etx_parallel* parallel, size_t count,
+                               double work, etx_parallel_for_function run,
+                               const void* context) {
+  if (count == 0) return;
+  if (!is_split(parallel, count, work)) {
+    run(context, 0, count);
+    return;
+  }
+  split_work s = {run, context, count, parallel->thread_count, 0};
+  run_split(parallel, &s, 1);
 }
 
 size_t etx_parallel_for_strips(const etx_parallel* parallel, size_t rows,

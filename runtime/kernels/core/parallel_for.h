@@ -14,6 +14,13 @@ typedef void (*etx_parallel_for_function)(const void* context, size_t first,
 void etx_parallel_for(const etx_parallel* parallel, size_t count, double work,
                       etx_parallel_for_function run, const void* context);
 
+// The same for work that is repeated at once with the same items: a thread does
+// its items in one task, and mostly gets the same ones again, which are then in
+// its caches.
+void etx_parallel_for_repeated(const etx_parallel* parallel, size_t count,
+                               double work, etx_parallel_for_function run,
+                               const void* context);
+
 // The number of strips of rows that an image of `positions` pixels is cut into,
 // so that a thread mostly reads what it wrote itself: one for each thread,
 // fewer for images that are small or have few rows. Items are then to be

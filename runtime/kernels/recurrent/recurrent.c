@@ -253,8 +253,8 @@ static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
     // A single row reads one weight for each step, as in gemm.c.
     const double work =
         (double)(s->rows > 1 ? s->rows : 2) * (double)all * (double)s->units;
-    etx_parallel_for(parallel, (s->units + UNITS - 1) / UNITS, work, run_blocks,
-                     s);
+    etx_parallel_for_repeated(parallel, (s->units + UNITS - 1) / UNITS, work,
+                              run_blocks, s);
     return;
   }
   const etx_gemm product = {.rows = s->rows,

@@ -413,7 +413,7 @@ function condition_of(path) {
   if (path ~ /_host_linux\.c$/) return "defined(ETX_WITH_THREADS) && defined(__linux__)"
   if (path ~ /_host_generic\.c$/) return "defined(ETX_WITH_THREADS) && !defined(__linux__)"
   if (path ~ /^runtime\/threads\//) return "defined(ETX_WITH_THREADS)"
-  if (path ~ /^runtime\/module\//) return "!defined(ETX_CORE_ONLY)"
+  if (path ~ /^runtime\/(module|pool)\//) return "!defined(ETX_CORE_ONLY)"
   return ""
 }
 
@@ -484,6 +484,7 @@ BEGIN {
   header = out "/etx.h"
   source = out "/etx.c"
   need_header("runtime/module/module.h", 1)
+  need_header("runtime/pool/instance_pool.h", 1)
   need_header("runtime/threads/thread_pool.h", 1)
   for (unit = 1; unit < ARGC; ++unit) take(unit, ARGV[unit])
   for (i = 1; i <= private_count; ++i) body[0, i] = private_text[i]
@@ -498,7 +499,8 @@ BEGIN {
   print "//" > header
   print "//   cc -std=c11 -O2 etx.c app.c -lm -o app" > header
   print "//" > header
-  print "// -DETX_CORE_ONLY leaves out what needs files and a heap (etx_module_...)." > header
+  print "// -DETX_CORE_ONLY leaves out what needs files and a heap (etx_module_...), and" > header
+  print "// what needs atomic words of 64 bits (etx_instance_pool_...)." > header
   print "// -DETX_WITH_THREADS brings the thread pool in (etx_thread_pool_...)." > header
   print "#ifndef ETX_ETX_H\n#define ETX_ETX_H\n" > header
   print "#include <stdarg.h>\n#include <stdbool.h>\n#include <stddef.h>" > header

@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 #include "runtime/module/module.h"
+#include "runtime/pool/instance_pool.h"
 #include "runtime/threads/thread_pool.h"
 
 #ifdef __cplusplus

@@ -216,6 +216,17 @@ ETX_MUST_USE etx_status etx_method_bind(etx_method* method,
                                         const etx_planned_memory* state,
                                         etx_diag* diag);
 
+// Forgets what the method has borrowed: all inputs count as never set, except
+// those with a fixed value, and there is no observer. For a caller whose inputs
+// end before the method does. ETX_BAD_STATE: the method is running.
+ETX_MUST_USE etx_status etx_method_forget(etx_method* method, etx_diag* diag);
+
+// Makes the method as it was after loading, but for its session, whose state is
+// not changed: forgets what it has borrowed, restarts random numbers with seed
+// 0, and gives the private arenas of a stock file their initial data. Outputs
+// are not valid any more. ETX_BAD_STATE: the method is running.
+ETX_MUST_USE etx_status etx_method_reset(etx_method* method, etx_diag* diag);
+
 // Checks the input sizes against bounds and symbols, and computes the sizes of
 // all tensors from them, without running: what the first run after a change of
 // sizes does. Useful to take the shape phase out of a latency measurement.

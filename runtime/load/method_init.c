@@ -1,4 +1,4 @@
-// Loads a method, and binds it to another session's state.
+// Loads a method, resets it, and binds it to another session's state.
 
 #include "runtime/method.h"
 
@@ -278,6 +278,13 @@ etx_status etx_method_init(etx_method* method, const etx_program* program,
 void etx_method_seed(etx_method* method, uint64_t seed) {
   method->random->seed = seed;
   method->random->drawn = 0;
+}
+
+etx_status etx_method_reset(etx_method* method, etx_diag* diag) {
+  ETX_TRY(etx_method_forget(method, diag));
+  etx_method_seed(method, 0);
+  start_scratch(method);
+  return ETX_OK;
 }
 
 static etx_status bind(etx_method* method, const etx_planned_memory* state,

@@ -165,3 +165,21 @@ etx_status etx_method_prepare(etx_method* method, etx_diag* diag) {
   }
   return etx_diag_seal(diag, status);
 }
+
+static void forget(etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    etx_method_input* const input = &method->inputs[i];
+    // A fixed number or None is part of the method.
+    if (input->tensor != ETX_NO_INDEX || input->varies) input->is_set = false;
+  }
+  etx_method_observe(method, NULL);
+}
+
+etx_status etx_method_forget(etx_method* method, etx_diag* diag) {
+  const etx_status status = enter(method, diag);
+  if (status == ETX_OK) {
+    forget(method);
+    leave(method);
+  }
+  return etx_diag_seal(diag, status);
+}

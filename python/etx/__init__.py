@@ -31,6 +31,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._plan import plan
+from ._pool import Pool, PoolCounts
 from ._ports import Dim, MethodInfo, Port, StateInfo
 from ._program import Program, load
 from ._report import Report
@@ -81,6 +82,8 @@ __all__ = [
     "NotFoundError",
     "OutOfMemoryError",
     "PlanError",
+    "Pool",
+    "PoolCounts",
     "Port",
     "Program",
     "RangeError",

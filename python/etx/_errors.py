@@ -172,6 +172,7 @@ _CLASSES: dict[str, type[Error]] = {
 _HINTS = (
     ("another thread runs", "give each thread a session: program.session(), session.fork()"),
     ("this session is closed", "make a new one with program.session()"),
+    ("of this pool are open", "close each with session.close(), or use with pool.session()"),
     ("this program is closed", "load it again with etx.load(path)"),
     ("state is torn", "session.reset() or session.restore(snapshot)"),
     ("is float64, expected float32", "array.astype(numpy.float32)"),

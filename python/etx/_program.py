@@ -1,17 +1,18 @@
-"""A mapped program file: its content, and sessions over it."""
+"""A mapped program file: its content, and sessions and pools over it."""
 
 from __future__ import annotations
 
 import hashlib
 import html
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from . import _errors, _ports, _runtime
 from ._paths import bytes_of
+from ._pool import Pool
 from ._report import table
 from ._session import Session
 
@@ -103,6 +104,27 @@ class Program:
           StateError: the program is closed.
         """
         return Session(self, _runtime.Session(self._native))
+
+    def pool(
+        self, count: int, *, methods: Iterable[str] | None = None, keep_state: bool = False
+    ) -> Pool:
+        """A pool of sessions for threads: a fixed number of them, which are loaded now.
+
+        Args:
+          count: number of sessions, from 1 to 65535.
+          methods: names of the methods to load; all if it is None.
+          keep_state: True if a session keeps its state when it goes back to the
+            pool. This saves time for methods that write each part of a state
+            before they read it. Otherwise states get their initial values.
+
+        Raises:
+          ArgumentError: `count` is not such a number.
+          MissingMethodError: the program has no method of such a name.
+          MissingOperatorError: this build cannot run one of the methods.
+          OutOfMemoryError: there is no memory for the sessions.
+          StateError: the program is closed.
+        """
+        return Pool(self, count, methods, keep_state)
 
     @cached_property
     def fingerprint(self) -> str:

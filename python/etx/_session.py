@@ -225,8 +225,8 @@ class Session:
         return self._native.is_open
 
     def close(self) -> None:
-        """Gives the memory back; without a call that happens when the last reference
-        is gone.
+        """Gives the memory back, or the instance to its pool; without a call that
+        happens when the last reference is gone.
 
         Raises:
           StateError: arrays still show the memory, or a thread uses the session.
@@ -238,8 +238,14 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *reason: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *reason: object) -> None:
+        try:
+            self.close()
+        except _errors.StateError:
+            # The traceback of the exception that ends the block may hold arrays.
+            # The memory is given back when they are gone.
+            if kind is None:
+                raise
 
     def __reduce__(self) -> Any:
         raise _errors.StateError(

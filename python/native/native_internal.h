@@ -2,17 +2,20 @@
 //
 //   File     a program file, mapped, and its threads        py_file.c
 //   Session  one set of state, and methods that run on it   py_session.c
+//   Pool     instances that Sessions have for a while       py_pool.c
 //   Method   a method of a session: loaded in py_load.c, called in py_method.c;
 //            its inputs are converted in py_inputs.c and py_dlpack.c, its
 //            outputs in py_outputs.c
 //   View     memory of a session, as a buffer               py_view.c
 //
-// A View keeps its Session alive, and a Session its File. A Method keeps the
-// arrays of its last outputs; `forget` releases them before a Session is
-// closed.
+// A View keeps its Session alive, and a Session its File and its Pool. A Method
+// keeps the arrays of its last outputs; `forget` releases them before a Session
+// is closed.
 //
-// Threads: all functions are called with the GIL held. Only the run of a method
-// releases it; meanwhile `Session.runs` has the name of that method.
+// Threads: all functions are called with the GIL held. The run of a method
+// releases it, and meanwhile `Session.runs` has the name of that method; so do
+// opening a file or a pool, and giving an instance back to a pool, when nothing
+// else can reach the object.
 
 #ifndef ETX_PYTHON_NATIVE_NATIVE_INTERNAL_H
 #define ETX_PYTHON_NATIVE_NATIVE_INTERNAL_H
@@ -22,6 +25,7 @@
 #include <Python.h>
 
 #include "runtime/module/module.h"
+#include "runtime/pool/instance_pool.h"
 #include "runtime/threads/thread_pool.h"
 
 enum { ETX_PY_LOCAL_INPUTS = 16 };
@@ -36,13 +40,25 @@ typedef struct etx_py_file {
   bool is_open;
 } etx_py_file;
 
+typedef struct etx_py_pool {
+  PyObject_HEAD etx_py_file* file;  // a reference
+  etx_module module;                // shares the file's
+  etx_instance_pool pool;
+  void* block;          // memory of `pool`
+  size_t lease_count;   // Sessions that have an instance
+  PyObject* after_put;  // function that is called when an instance is back
+  bool is_open;
+} etx_py_pool;
+
 typedef struct etx_py_session {
   PyObject_HEAD etx_py_file* file;  // a reference
   etx_module module;                // shares the file's
   etx_shared_memory shared;
   void* block;        // memory of `shared`
-  size_t view_count;  // Views of its memory
-  const char* runs;   // the method that is running, or NULL
+  etx_py_pool* pool;  // a reference; NULL: the session has memory of its own
+  etx_instance_lease lease;  // of the pool
+  size_t view_count;         // Views of its memory
+  const char* runs;          // the method that is running, or NULL
   bool is_open;
 } etx_py_session;
 
@@ -58,6 +74,7 @@ typedef struct etx_py_hooks {
 
 extern etx_py_hooks etx_py_hook;
 extern PyTypeObject* etx_py_file_type;
+extern PyTypeObject* etx_py_pool_type;
 extern PyTypeObject* etx_py_session_type;
 extern PyTypeObject* etx_py_method_type;
 extern PyTypeObject* etx_py_view_type;
@@ -86,6 +103,12 @@ PyObject* etx_py_value(const etx_value* value);
 // True if the session is open and no thread runs a method of it. Otherwise
 // false, with an exception.
 bool etx_py_session_is_free(const etx_py_session* session);
+
+// A Session on an instance of the pool, which it gives back when it is closed.
+PyObject* etx_py_session_of(etx_py_pool* pool, const etx_instance_lease* lease);
+// Gives the session's instance back to its pool. False, with an exception: it
+// stays out, or the function `after_put` failed.
+bool etx_py_pool_put(etx_py_session* session, bool lets_others_run);
 
 // A View of a tensor's bytes. If `session` is NULL, `owner` keeps them alive.
 PyObject* etx_py_view_of(etx_py_session* session, PyObject* owner,
@@ -192,6 +215,7 @@ void etx_py_output_forget(etx_py_output* out);
 
 // Create the types and add them to the module. False with an exception.
 bool etx_py_file_ready(PyObject* module);
+bool etx_py_pool_ready(PyObject* module);
 bool etx_py_session_ready(PyObject* module);
 bool etx_py_method_ready(PyObject* module);
 bool etx_py_view_ready(PyObject* module);

@@ -114,21 +114,39 @@ static PyObject* load(etx_py_session* session, const char* name,
   return NULL;
 }
 
+// Finds the method among those of the session's pool, or loads it. NULL with an
+// exception on failure.
+static etx_method* find_or_load(etx_py_session* session, const char* name,
+                                const char* place) {
+  if (session->pool != NULL) {
+    etx_method* const found =
+        etx_instance_pool_method(&session->lease, etx_text_of(name));
+    if (found == NULL) {
+      etx_py_refuse(ETX_NOT_FOUND, place,
+                    "this pool was made without method '%s'", name);
+    }
+    return found;
+  }
+  PyObject* const loaded = load(session, name, place);
+  if (loaded == NULL) return NULL;
+  Py_DECREF(loaded);
+  return etx_module_method(&session->module, name);
+}
+
 PyObject* etx_py_method_of(etx_py_session* session, PyObject* name,
                            PyObject* signature) {
   Py_ssize_t size = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(name, &size);
   const char* const place = PyUnicode_AsUTF8AndSize(signature, &size);
   if (text == NULL || place == NULL) return NULL;
-  PyObject* const loaded = load(session, text, place);
-  if (loaded == NULL) return NULL;
-  Py_DECREF(loaded);
+  etx_method* const method = find_or_load(session, text, place);
+  if (method == NULL) return NULL;
   const allocfunc allocate =
       (allocfunc)PyType_GetSlot(etx_py_method_type, Py_tp_alloc);
   etx_py_method* const self = (etx_py_method*)allocate(etx_py_method_type, 0);
   if (self == NULL) return NULL;
   self->session = (etx_py_session*)Py_NewRef((PyObject*)session);
-  self->method = etx_module_method(&session->module, text);
+  self->method = method;
   self->name_object = Py_NewRef(name);
   self->name = text;
   self->signature = Py_NewRef(signature);

@@ -91,8 +91,9 @@ PyMODINIT_FUNC PyInit__runtime(void);
 PyMODINIT_FUNC PyInit__runtime(void) {
   PyObject* const module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
-  if (etx_py_file_ready(module) && etx_py_session_ready(module) &&
-      etx_py_method_ready(module) && etx_py_view_ready(module)) {
+  if (etx_py_file_ready(module) && etx_py_pool_ready(module) &&
+      etx_py_session_ready(module) && etx_py_method_ready(module) &&
+      etx_py_view_ready(module)) {
     return module;
   }
   Py_DECREF(module);

@@ -1,5 +1,6 @@
 // A session has its own state, scratch and methods on a shared file, so each
-// thread can have one.
+// thread can have one. They are in memory of its own, or those of an instance
+// of a pool.
 
 #include "python/native/native_internal.h"
 
@@ -74,6 +75,22 @@ static PyObject* make(PyTypeObject* type, etx_py_file* file,
   return (PyObject*)session;
 }
 
+PyObject* etx_py_session_of(etx_py_pool* pool,
+                            const etx_instance_lease* lease) {
+  const allocfunc allocate =
+      (allocfunc)PyType_GetSlot(etx_py_session_type, Py_tp_alloc);
+  etx_py_session* const session =
+      (etx_py_session*)allocate(etx_py_session_type, 0);
+  if (session == NULL) return NULL;
+  etx_module_share(&session->module, &pool->file->module);
+  session->file = (etx_py_file*)Py_NewRef((PyObject*)pool->file);
+  session->pool = (etx_py_pool*)Py_NewRef((PyObject*)pool);
+  session->lease = *lease;
+  session->shared = *lease->session;
+  session->is_open = true;
+  return (PyObject*)session;
+}
+
 // Session(file)
 static PyObject* session_new(PyTypeObject* type, PyObject* args,
                              PyObject* kwargs) {
@@ -86,18 +103,25 @@ static PyObject* session_new(PyTypeObject* type, PyObject* args,
   return make(type, (etx_py_file*)file, NULL);
 }
 
-static void close_session(etx_py_session* session) {
-  if (!session->is_open) return;
+// Returns false, with an exception, if the instance of a pool did not go back.
+static bool close_session(etx_py_session* session, bool lets_others_run) {
+  if (!session->is_open) return true;
   session->is_open = false;
+  if (session->pool != NULL) return etx_py_pool_put(session, lets_others_run);
   etx_module_close(&session->module);
   free(session->block);
   session->block = NULL;
   --session->file->session_count;
+  return true;
 }
 
 static void session_dealloc(PyObject* self) {
   etx_py_session* const session = (etx_py_session*)self;
-  close_session(session);
+  PyObject *type = NULL, *value = NULL, *trace = NULL;
+  PyErr_Fetch(&type, &value, &trace);
+  if (!close_session(session, false)) PyErr_WriteUnraisable(NULL);
+  PyErr_Restore(type, value, trace);
+  Py_XDECREF((PyObject*)session->pool);
   Py_XDECREF((PyObject*)session->file);
   etx_py_free(self);
 }
@@ -113,7 +137,7 @@ static PyObject* session_close(PyObject* self, PyObject* ignored) {
                          "or copy them first",
                          session->view_count);
   }
-  close_session(session);
+  if (!close_session(session, true)) return NULL;
   Py_RETURN_NONE;
 }
 

@@ -1,5 +1,5 @@
-"""Measures sentences per second and memory: one session, threads with a session
-each, processes under Ray. Translations are compared with the recorded ones.
+"""Measures sentences per second and memory: one session, threads with a pool of
+sessions, processes under Ray. Translations are compared with the recorded ones.
 
     python samples/batch/batch_figures.py build/translate.pte
 """
@@ -23,17 +23,17 @@ MODEL = Path(__file__).resolve().parents[1] / "translate" / "model"
 
 
 class Worker:
-    """A session and the sentences of samples/translate/model/test.tsv."""
+    """A translator and the sentences of samples/translate/model/test.tsv."""
 
-    def __init__(self, program: etx.Program) -> None:
+    def __init__(self, program: etx.Program, threads: int = 1) -> None:
         self._path = program.path
         rows = [line.split(b"\t") for line in (MODEL / "test.tsv").read_bytes().splitlines()]
         tokenizer = Tokenizer(MODEL / "vocab.txt")
         self._sources = [tokenizer.encode(row[0]) for row in rows]
         self._expected = [tokenizer.decode(map(int, row[3].split())) for row in rows]
         self._decode = tokenizer.decode
-        self._translator = Translator(program, tokenizer.padding)
-        self.translate()  # loads the methods and the pages of the file
+        self._translator = Translator(program, tokenizer.padding, threads)
+        self.translate()  # loads the pages of the file
 
     def translate(self) -> int:
         """Translates and checks all sentences; returns how many there are."""
@@ -85,12 +85,13 @@ def rates(*runs: Callable[[], Iterable[int]]) -> list[float]:
 
 
 def measure_threads(program: etx.Program) -> None:
-    workers = [Worker(program) for _ in range(8)]
-    with ThreadPoolExecutor(8) as pool:
+    worker = Worker(program, threads=8)
+    with ThreadPoolExecutor(8) as executor:
         one, all_of_them = rates(
-            lambda: [workers[0].translate()], lambda: pool.map(Worker.translate, workers))
+            lambda: [worker.translate()],
+            lambda: executor.map(Worker.translate, [worker] * 8))
     show("1 thread, 1 session", one, [mapping_of(program.path)])
-    show("8 threads, 8 sessions", all_of_them, [mapping_of(program.path)])
+    show("8 threads, a pool of 8 sessions", all_of_them, [mapping_of(program.path)])
 
 
 def measure_processes(program: etx.Program) -> None:

@@ -18,10 +18,12 @@ from tokenizer import END
 
 
 class Translator:
-    """One session over a program with the methods of samples/translate/model/batch."""
+    """Translates with the methods of samples/translate/model/batch. As many threads as
+    `threads` may call `translate` at the same time; each call takes a session of a pool."""
 
-    def __init__(self, program: etx.Program, padding: int) -> None:
-        self._session = program.session()
+    def __init__(self, program: etx.Program, padding: int, threads: int = 1) -> None:
+        # The methods read no entry of the caches before they have written it.
+        self._pool = program.pool(threads, methods=("encode", "decode"), keep_state=True)
         self._padding = padding
         rows, self.positions = (dim.maximum for dim in program.methods["encode"].inputs[0].shape)
         # Keys and values of row r, position p are entry r * positions + p of the caches.
@@ -29,7 +31,12 @@ class Translator:
 
     def translate(self, sources: Sequence[Sequence[int]]) -> list[list[int]]:
         """Greedy search. A source has at most `positions` ids and ends with the end
-        mark; translations are in the order of the sources."""
+        mark; translations are in the order of the sources. Waits if all sessions are
+        in use."""
+        with self._pool.session() as session:
+            return self._search(session, sources)
+
+    def _search(self, session: etx.Session, sources: Sequence[Sequence[int]]) -> list[list[int]]:
         targets: list[list[int]] = [[] for _ in sources]
         # Empty sentences are not decoded.
         waiting = [i for i, source in enumerate(sources) if len(source) > 1]
@@ -40,9 +47,9 @@ class Translator:
             if waiting and 4 * len(free) >= len(sentence_of):
                 taken = free[: len(waiting)]
                 sentence_of[taken] = [waiting.pop() for _ in taken]
-                self._encode(taken, [sources[i] for i in sentence_of[taken]])
+                self._encode(session, taken, [sources[i] for i in sentence_of[taken]])
             rows = np.flatnonzero(sentence_of >= 0)
-            tokens = self._decode(rows, [targets[i] for i in sentence_of[rows]],
+            tokens = self._decode(session, rows, [targets[i] for i in sentence_of[rows]],
                                   [len(sources[i]) for i in sentence_of[rows]])
             for row, token in zip(rows, tokens):
                 target = targets[sentence_of[row]]
@@ -51,17 +58,21 @@ class Translator:
                     sentence_of[row] = -1
         return targets
 
-    def _encode(self, rows: np.ndarray, sources: list[Sequence[int]]) -> None:
+    def _encode(
+        self, session: etx.Session, rows: np.ndarray, sources: list[Sequence[int]]
+    ) -> None:
         lengths = np.array([len(source) for source in sources])
         ids = np.full((len(rows), lengths.max()), self._padding)
         for line, source in zip(ids, sources):
             line[: len(source)] = source
-        self._session.encode.view(ids, lengths - 1, self._indices[rows, : lengths.max()])
+        session.encode.view(ids, lengths - 1, self._indices[rows, : lengths.max()])
 
-    def _decode(self, rows: np.ndarray, targets: list[list[int]], lengths: list[int]) -> list[int]:
+    def _decode(
+        self, session: etx.Session, rows: np.ndarray, targets: list[list[int]], lengths: list[int]
+    ) -> list[int]:
         tokens = np.array([target[-1] if target else self._padding for target in targets])
         positions = np.array([len(target) for target in targets])
-        logits = self._session.decode.view(
+        logits = session.decode.view(
             tokens, positions, self._indices[rows, positions],
             self._indices[rows, : positions.max() + 1],
             self._indices[rows, : max(lengths)], np.array(lengths) - 1,

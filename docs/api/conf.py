@@ -35,7 +35,8 @@ nitpick_ignore = [
     for name in (
         "bool", "int8_t", "int32_t", "int64_t", "size_t", "uint8_t", "uint16_t", "uint32_t",
         "uint64_t", "uintptr_t", "va_list",
-        "etx_host_gate", "etx_host_thread", "etx_method_input", "etx_method_record",
+        "etx_host_gate", "etx_host_thread", "etx_instance_pool_slot", "etx_instance_pool_words",
+        "etx_method_input", "etx_method_record",
         "etx_method_step", "etx_method_tensor", "etx_module_method", "etx_shape_call",
     )
 ]
@@ -59,7 +60,8 @@ toc_object_entries_show_parents = "hide"
 
 # Users do not call these: programs and sessions make them.
 MADE_BY_ETX = {"etx.Session", "etx._program.Constants", "etx._session.Methods",
-               "etx._session.States", "etx._profile.Profile", "etx.Error"}
+               "etx._session.States", "etx._profile.Profile", "etx.Pool", "etx.PoolCounts",
+               "etx.Error"}
 
 
 def hide_signature(app, what, name, obj, options, signature, returns):

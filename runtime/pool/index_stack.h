@@ -10,7 +10,9 @@
 // A pop reads the word and the link of the top, and then swaps the word. If
 // other threads popped that index and pushed it again in between, its link may
 // have changed although it is on top again (the ABA problem). But then the tag
-// differs and the swap fails.
+// differs and the swap fails. The tag has the same value again after 2^32
+// pushes and pops: only a thread that stops between the two halves of a pop for
+// a multiple of exactly that many, which takes minutes, could be deceived.
 //
 // Threads  any number. What a thread wrote before a push is seen by the thread
 //          that pops the index.

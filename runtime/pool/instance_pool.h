@@ -7,8 +7,7 @@
 //   ...                                          // in any thread:
 //   etx_instance_lease lease;
 //   if (etx_instance_pool_get(&pool, &lease) == ETX_OK) {
-//     etx_method* decode = etx_instance_pool_method(&lease,
-//     etx_text_of("decode"));
+//     etx_method* run = etx_instance_pool_method(&lease, name);
 //     ...                                        // set inputs, run, read
 //     etx_instance_pool_put(&pool, &lease, &diag);
 //   }
@@ -23,8 +22,9 @@
 //
 // Ownership  the program and the memory belong to the caller and outlive the
 //            pool; no function of a pool allocates. There is no function to
-//            close one. The struct itself may be copied: a copy is the same
-//            pool.
+//            close one: the memory may be freed when no lease is out, which
+//            `in_use` of etx_instance_pool_count shows. The struct itself may
+//            be copied: a copy is the same pool.
 // Threads    any number of threads may get, put and read statistics; none ever
 //            waits for another. One lease, one thread at a time. The caller
 //            makes the initialised pool visible to the other threads.
@@ -50,7 +50,8 @@ typedef struct etx_instance_pool_options {
   // False: etx_instance_pool_put writes initial values to the state, so that no
   // request sees what another one left. True: an instance keeps its state, for
   // methods that write each part of a state before they read it. Torn state is
-  // reset in both cases.
+  // reset in both cases. The private arenas of a stock file have no mark that
+  // says they are torn: with True they keep what a failed run left.
   bool keeps_state;
   // The memory is all zero already, as fresh pages are: states whose initial
   // value is zero are not written by etx_instance_pool_init.

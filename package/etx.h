@@ -22,6 +22,7 @@
 extern "C" {
 #endif
 
+#include "runtime/future.h"
 #include "runtime/module/module.h"
 #include "runtime/pool/instance_pool.h"
 #include "runtime/threads/thread_pool.h"

@@ -109,7 +109,7 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
       method, etx_record_of_call(method->steps[end].call), status, diag);
 }
 
-static etx_status run(etx_method* method, etx_diag* diag) {
+etx_status etx_method_run_entered(etx_method* method, etx_diag* diag) {
   ETX_TRY(check_ready(method, diag));
   ETX_TRY(prepare(method, diag));
   if (method->inputs_moved) etx_method_update_pointers(method);
@@ -124,8 +124,7 @@ static etx_status run(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
-// Refuses a second thread.
-static etx_status enter(etx_method* method, etx_diag* diag) {
+etx_status etx_method_enter(etx_method* method, etx_diag* diag) {
   if (__atomic_exchange_n(&method->busy, 1u, __ATOMIC_ACQUIRE) == 0) {
     return ETX_OK;
   }
@@ -134,15 +133,15 @@ static etx_status enter(etx_method* method, etx_diag* diag) {
                        etx_pte_plan_name(&method->plan));
 }
 
-static void leave(etx_method* method) {
+void etx_method_leave(etx_method* method) {
   __atomic_store_n(&method->busy, 0u, __ATOMIC_RELEASE);
 }
 
 etx_status etx_method_run(etx_method* method, etx_diag* diag) {
-  etx_status status = enter(method, diag);
+  etx_status status = etx_method_enter(method, diag);
   if (status == ETX_OK) {
-    status = run(method, diag);
-    leave(method);
+    status = etx_method_run_entered(method, diag);
+    etx_method_leave(method);
   }
   return etx_diag_seal(diag, status);
 }
@@ -158,10 +157,10 @@ static etx_status prepare_ready(etx_method* method, etx_diag* diag) {
 }
 
 etx_status etx_method_prepare(etx_method* method, etx_diag* diag) {
-  etx_status status = enter(method, diag);
+  etx_status status = etx_method_enter(method, diag);
   if (status == ETX_OK) {
     status = prepare_ready(method, diag);
-    leave(method);
+    etx_method_leave(method);
   }
   return etx_diag_seal(diag, status);
 }
@@ -176,10 +175,10 @@ static void forget(etx_method* method) {
 }
 
 etx_status etx_method_forget(etx_method* method, etx_diag* diag) {
-  const etx_status status = enter(method, diag);
+  const etx_status status = etx_method_enter(method, diag);
   if (status == ETX_OK) {
     forget(method);
-    leave(method);
+    etx_method_leave(method);
   }
   return etx_diag_seal(diag, status);
 }

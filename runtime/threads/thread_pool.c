@@ -1,4 +1,4 @@
-// A fork-join pool.
+// A pool of threads.
 //
 // The word `left` has the first task that is left in its upper half and the end
 // of the tasks that are left in its lower half; 0 means none. A thread takes a
@@ -17,7 +17,13 @@
 // again; a caller writes `left` and reads `sleepers`. All four are sequentially
 // consistent, so at least one sees the other, and no job is missed. The worker
 // reads the gate's epoch before that, so a notification before it sleeps ends
-// the wait at once.
+// the wait at once. A submission writes `queued` instead of `left`. A thread
+// that waits for a work and one that has run a work race in the same way, with
+// `waiters` and the state of the work.
+//
+// Works are linked in a queue under a lock, which a thread holds for a few
+// instructions. A thread that waits for a work takes it out of the queue and
+// runs it. If it is not there, a thread has begun it.
 
 #include "runtime/threads/thread_pool.h"
 
@@ -72,14 +78,76 @@ static void run_tasks_left(etx_thread_pool* pool, bool takes_last) {
   if (done != 0) __atomic_sub_fetch(&pool->unfinished, done, __ATOMIC_RELEASE);
 }
 
+// ---- works ----
+
+static void lock_queue(etx_thread_pool* pool) {
+  while (__atomic_exchange_n(&pool->lock, 1, __ATOMIC_ACQUIRE) != 0) {
+    etx_host_thread_yield();
+  }
+}
+
+static void unlock_queue(etx_thread_pool* pool) {
+  __atomic_store_n(&pool->lock, 0, __ATOMIC_RELEASE);
+}
+
+static void append_work(etx_thread_pool* pool, etx_work* work) {
+  work->next = NULL;
+  lock_queue(pool);
+  if (pool->last_work == NULL) {
+    pool->first_work = work;
+  } else {
+    pool->last_work->next = work;
+  }
+  pool->last_work = work;
+  __atomic_add_fetch(&pool->queued, 1, __ATOMIC_SEQ_CST);
+  unlock_queue(pool);
+}
+
+// Takes `wanted` out of the queue, or the first work if `wanted` is NULL.
+// Returns NULL if it is not there.
+static etx_work* take_work(etx_thread_pool* pool, const etx_work* wanted) {
+  etx_work* before = NULL;
+  if (load_acquire(&pool->queued) == 0) return NULL;
+  lock_queue(pool);
+  etx_work* work = pool->first_work;
+  while (work != NULL && wanted != NULL && work != wanted) {
+    before = work;
+    work = work->next;
+  }
+  if (work != NULL) {
+    if (before == NULL) {
+      pool->first_work = work->next;
+    } else {
+      before->next = work->next;
+    }
+    if (pool->last_work == work) pool->last_work = before;
+    __atomic_sub_fetch(&pool->queued, 1, __ATOMIC_RELAXED);
+  }
+  unlock_queue(pool);
+  return work;
+}
+
+// The memory of the work may have ended when its function returns.
+static void run_work(etx_thread_pool* pool, etx_work* work) {
+  work->run(work);
+  const uint32_t waiters = __atomic_load_n(&pool->waiters, __ATOMIC_SEQ_CST);
+  if (waiters != 0) etx_host_gate_notify(pool->done_gate, waiters);
+}
+
 // ---- workers ----
 
-// Spins until there is a task. Returns false after SPIN_NS.
-static bool spin_for_task(const etx_thread_pool* pool) {
+// True if a worker has something to do.
+static bool has_work(const etx_thread_pool* pool) {
+  return __atomic_load_n(&pool->left, __ATOMIC_SEQ_CST) != 0 ||
+         __atomic_load_n(&pool->queued, __ATOMIC_SEQ_CST) != 0;
+}
+
+// Spins until there is a task or a work. Returns false after SPIN_NS.
+static bool spin_for_work(const etx_thread_pool* pool) {
   const uint64_t start = etx_host_thread_now_ns();
   do {
     for (int i = 0; i < PAUSES; ++i) {
-      if (load_acquire(&pool->left) != 0) return true;
+      if (has_work(pool)) return true;
       etx_host_thread_pause();
     }
   } while (etx_host_thread_now_ns() - start < SPIN_NS);
@@ -89,8 +157,7 @@ static bool spin_for_task(const etx_thread_pool* pool) {
 static void sleep_once(etx_thread_pool* pool) {
   const uint32_t epoch = load_acquire(&pool->gate->epoch);
   __atomic_add_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
-  const bool has_work = __atomic_load_n(&pool->left, __ATOMIC_SEQ_CST) != 0;
-  if (!has_work && load_acquire(&pool->is_over) == 0) {
+  if (!has_work(pool) && load_acquire(&pool->is_over) == 0) {
     etx_host_gate_wait(pool->gate, epoch);
   }
   __atomic_sub_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -99,11 +166,13 @@ static void sleep_once(etx_thread_pool* pool) {
 static void run_worker(void* argument) {
   etx_thread_pool* pool = argument;
   while (load_acquire(&pool->is_over) == 0) {
-    if (spin_for_task(pool)) {
-      run_tasks_left(pool, true);
-    } else {
+    if (!spin_for_work(pool)) {
       sleep_once(pool);
+      continue;
     }
+    run_tasks_left(pool, true);
+    etx_work* const work = take_work(pool, NULL);
+    if (work != NULL) run_work(pool, work);
   }
 }
 
@@ -160,11 +229,63 @@ static void run_tasks(void* context, void (*task)(void*, size_t),
   __atomic_store_n(&pool->busy, 0, __ATOMIC_RELEASE);
 }
 
+static bool submit_work(void* context, etx_work* work) {
+  etx_thread_pool* const pool = context;
+  if (pool->worker_count == 0) {
+    work->run(work);
+    return true;
+  }
+  append_work(pool, work);
+  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST) != 0) {
+    etx_host_gate_notify(pool->gate, 1);
+  }
+  return true;
+}
+
+// Spins until the work is done. Returns false after SPIN_NS.
+static bool spin_until_done(const etx_work* work) {
+  const uint64_t start = etx_host_thread_now_ns();
+  do {
+    for (int i = 0; i < PAUSES; ++i) {
+      if (etx_work_is_done(work)) return true;
+      etx_host_thread_pause();
+    }
+  } while (etx_host_thread_now_ns() - start < SPIN_NS);
+  return false;
+}
+
+static void sleep_until_done(etx_thread_pool* pool, const etx_work* work) {
+  while (!etx_work_is_done(work)) {
+    const uint32_t epoch = load_acquire(&pool->done_gate->epoch);
+    __atomic_add_fetch(&pool->waiters, 1, __ATOMIC_SEQ_CST);
+    if (!etx_work_is_done(work)) etx_host_gate_wait(pool->done_gate, epoch);
+    __atomic_sub_fetch(&pool->waiters, 1, __ATOMIC_SEQ_CST);
+  }
+}
+
+static void wait_for_work(void* context, etx_work* work) {
+  etx_thread_pool* const pool = context;
+  if (etx_work_is_done(work)) return;
+  etx_work* const mine = take_work(pool, work);
+  if (mine != NULL) {
+    run_work(pool, mine);
+    return;
+  }
+  if (spin_until_done(work)) return;
+  if (pool->worker_count != 0) {
+    sleep_until_done(pool, work);
+    return;
+  }
+  // Another thread submitted the work, and runs it while it does so.
+  while (!etx_work_is_done(work)) etx_host_thread_yield();
+}
+
 // ---- start and end ----
 
 size_t etx_thread_pool_needed(size_t thread_count) {
   if (thread_count < 2) return 0;
-  return sizeof(etx_host_gate) + (thread_count - 1) * sizeof(etx_host_thread);
+  return 2 * sizeof(etx_host_gate) +
+         (thread_count - 1) * sizeof(etx_host_thread);
 }
 
 static etx_status check(size_t thread_count, etx_bytes_mut memory,
@@ -196,19 +317,29 @@ static bool start_workers(etx_thread_pool* pool, size_t count) {
   return true;
 }
 
+static bool start_gates(etx_thread_pool* pool) {
+  if (!etx_host_gate_init(pool->gate)) return false;
+  pool->done_gate = pool->gate + 1;
+  if (etx_host_gate_init(pool->done_gate)) return true;
+  etx_host_gate_close(pool->gate);
+  return false;
+}
+
 static etx_status init(etx_thread_pool* pool, size_t thread_count,
                        etx_bytes_mut memory, etx_diag* diag) {
   ETX_TRY(check(thread_count, memory, diag));
   memset(pool, 0, sizeof *pool);
   pool->parallel = (etx_parallel){
       .parallel_for = run_tasks, .context = pool, .thread_count = thread_count};
+  pool->launcher = (etx_launcher){
+      .submit = submit_work, .wait = wait_for_work, .context = pool};
   if (thread_count == 1) return ETX_OK;
   pool->gate = (etx_host_gate*)(void*)memory.data;
-  pool->workers = (etx_host_thread*)(void*)(pool->gate + 1);
-  if (!etx_host_gate_init(pool->gate)) {
+  pool->workers = (etx_host_thread*)(void*)(pool->gate + 2);
+  if (!start_gates(pool)) {
     memset(pool, 0, sizeof *pool);
     return etx_diag_fail(diag, ETX_HOST_FAILED,
-                         "cannot create the gate of a pool");
+                         "cannot create the gates of a pool");
   }
   if (start_workers(pool, thread_count - 1)) return ETX_OK;
   const size_t refused = pool->worker_count + 1;
@@ -231,6 +362,7 @@ void etx_thread_pool_close(etx_thread_pool* pool) {
       etx_host_thread_join(&pool->workers[i]);
     }
     etx_host_gate_close(pool->gate);
+    etx_host_gate_close(pool->done_gate);
   }
   memset(pool, 0, sizeof *pool);
 }

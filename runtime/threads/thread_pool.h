@@ -1,11 +1,14 @@
-// A fork-join pool behind the runtime's etx_parallel hook: optional, hosted,
-// in memory that the caller gives.
+// A pool of threads behind the runtime's hooks: etx_parallel, for the parts of
+// one operator, and etx_launcher, for runs that do not depend on each other.
+// Optional, hosted, in memory that the caller gives.
 //
 //   etx_thread_pool pool;                  // stays where it is while in use
 //   etx_thread_pool_init(&pool, 4, memory, &diag);
 //   const etx_limits limits = {.parallel = &pool.parallel};
 //   etx_program_open(&program, file, kernels, &limits, &diag);
 //   ...                                    // runs now use four threads
+//   etx_method_run_async(&method, &pool.launcher, &future, &diag);
+//   etx_future_wait(&future, &diag);
 //   etx_thread_pool_close(&pool);
 //
 // The thread that calls works too. It waits only for tasks that another thread
@@ -13,8 +16,12 @@
 // Threads without work spin for a while, so that the next operator of a run
 // finds them awake, and then sleep.
 //
+// Submitted works wait in a queue, first in, first out; a free thread takes
+// parts of operators first. Who waits for a work that no thread has begun runs
+// it. A pool of one thread runs a work when it is submitted.
+//
 // Ownership  the pool borrows `memory`; it is closed after the last run and
-//            before its memory ends.
+//            before its memory ends, and after the last work is done.
 // Failure    only etx_thread_pool_init can fail, and leaves nothing behind.
 // Threads    any number of threads may run methods that share a pool. One job
 //            at a time has the pool's threads; who comes while it is taken, a
@@ -25,6 +32,7 @@
 
 #include "format/base/diag.h"
 #include "runtime/kernel.h"
+#include "runtime/launcher.h"
 
 enum {
   // More than this many threads are refused: kernels cut work into a few parts
@@ -36,13 +44,15 @@ enum {
 };
 
 struct etx_host_thread;  // a thread of the operating system
-struct etx_host_gate;    // workers without tasks sleep here
+struct etx_host_gate;    // threads sleep here
 
-// Fields are private to runtime/threads/, but for `parallel`.
+// Fields are private to runtime/threads/, but for `parallel` and `launcher`.
 typedef struct etx_thread_pool {
   etx_parallel parallel;            // the hook to hand to etx_limits
+  etx_launcher launcher;            // the hook for etx_method_run_async
   struct etx_host_thread* workers;  // in the caller's memory, as the next
-  struct etx_host_gate* gate;       // NULL: no worker
+  struct etx_host_gate* gate;       // workers without tasks; NULL: no worker
+  struct etx_host_gate* done_gate;  // threads that wait for a work; the same
   size_t worker_count;              // thread_count - 1
   // The job, written before its tasks can be taken.
   void (*task)(void* argument, size_t i);
@@ -56,6 +66,12 @@ typedef struct etx_thread_pool {
   uint8_t apart_before_sleepers[ETX_THREAD_POOL_APART];  // unused
   uint32_t sleepers;  // workers that sleep or are about to; atomic
   uint32_t is_over;   // 1: workers end; atomic
+  uint8_t apart_before_works[ETX_THREAD_POOL_APART];  // unused
+  etx_work* first_work;  // of the queue; read and written under `lock`
+  etx_work* last_work;   // the same
+  uint32_t lock;         // 1: a thread changes the queue; atomic
+  uint32_t queued;       // works in the queue; atomic
+  uint32_t waiters;      // threads that sleep until a work is done; atomic
 } etx_thread_pool;
 
 // Bytes of memory that a pool of `thread_count` threads needs, the caller's own

@@ -102,11 +102,12 @@ static etx_status lay_out_state(pipeline* e) {
 // The options that can change the bytes of the file, in a fixed order.
 static etx_text describe_options(const pipeline* e) {
   const etx_export_options* const o = e->options;
-  return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s%s",
+  return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s%s%s",
                          o->passes == NULL ? "" : o->passes,
                          o->algorithm == NULL ? "" : o->algorithm,
                          o->keep_layout == NULL ? "no" : "yes",
-                         o->pack_weights ? ";pack=yes" : "");
+                         o->pack_weights ? ";pack=yes" : "",
+                         o->parallel_regions ? ";regions=yes" : "");
 }
 
 static etx_status write_program(pipeline* e, const etx_sink* sink) {
@@ -308,8 +309,11 @@ etx_status etx_export_plan(etx_ir_module* module,
   report_progress(&e, "state", 1);
   ETX_TRY(lay_out_state(&e));
   report_progress(&e, "memory", 2);
-  ETX_TRY(etx_plan_memory(module, e.passes.placements, options->algorithm,
-                          &e.memory, diag));
+  const etx_memory_options memory = {
+      .algorithm = options->algorithm,
+      .keeps_regions_apart = options->parallel_regions};
+  ETX_TRY(
+      etx_plan_memory(module, e.passes.placements, &memory, &e.memory, diag));
   report_progress(&e, "file", 3);
   ETX_TRY(write_program(&e, sink));
   return make_report(&e, out_report);

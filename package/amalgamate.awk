@@ -485,6 +485,7 @@ BEGIN {
   source = out "/etx.c"
   need_header("runtime/module/module.h", 1)
   need_header("runtime/future.h", 1)
+  need_header("runtime/regions.h", 1)
   need_header("runtime/pool/instance_pool.h", 1)
   need_header("runtime/threads/thread_pool.h", 1)
   for (unit = 1; unit < ARGC; ++unit) take(unit, ARGV[unit])

@@ -25,6 +25,7 @@ extern "C" {
 #include "runtime/future.h"
 #include "runtime/module/module.h"
 #include "runtime/pool/instance_pool.h"
+#include "runtime/regions.h"
 #include "runtime/threads/thread_pool.h"
 
 #ifdef __cplusplus

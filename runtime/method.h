@@ -53,10 +53,11 @@ typedef struct etx_method_memory {
   const etx_planned_memory* state;  // NULL only if state_bytes is 0
 } etx_method_memory;
 
-struct etx_method_record;  // one decoded instruction
-struct etx_method_step;    // the part of a record that the run loop reads
-struct etx_method_tensor;  // address and size of a tensor's bytes
-struct etx_method_input;   // the value that the caller set for one input
+struct etx_method_record;   // one decoded instruction
+struct etx_method_step;     // the part of a record that the run loop reads
+struct etx_method_tensor;   // address and size of a tensor's bytes
+struct etx_method_input;    // the value that the caller set for one input
+struct etx_method_regions;  // parts that may run side by side (regions.h)
 
 // Called before and after each kernel, for profiling. The call has the operator
 // and the arguments, at their current sizes.
@@ -120,6 +121,8 @@ struct etx_method {
   // link the loop with an observer.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
   etx_pte_plan plan;  // in the file
+  struct etx_method_regions*
+      regions;  // set if run_all is the loop with regions
 };
 
 // Exact bytes of every block. Needs no memory. Of the kernel table it reads

@@ -74,6 +74,7 @@ typedef struct plan_options {
   int target;
   int report;  // REPORT_...
   bool pack;
+  bool parallel_regions;
   bool source_lines;
   bool json;
   bool quiet;
@@ -135,6 +136,7 @@ static etx_export_options make_export_options(const plan_options* options,
       .dump = dump,
       .keep_layout = layout,
       .pack_weights = options->pack,
+      .parallel_regions = options->parallel_regions,
       .source_lines = options->source_lines,
   };
   if (!options->quiet && isatty(STDERR_FILENO))
@@ -416,6 +418,11 @@ int etx_cmd_plan(int argc, char** argv) {
                    "store weights of convolutions and of layers with many rows "
                    "in the order in which kernels read them",
                    &options.pack),
+          ETX_FLAG("parallel-regions", 0,
+                   "keep the memory of independent parts of a method apart, so "
+                   "that an application can run them at the same time; needs "
+                   "more scratch",
+                   &options.parallel_regions),
           ETX_TEXT("header", 0, "FILE",
                    "also write the memory sizes as a C header",
                    &options.header),

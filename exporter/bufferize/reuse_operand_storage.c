@@ -5,6 +5,10 @@
 //
 // Sizes must be equal because a small result would keep a large block alive.
 // One pass over the nodes; the first operand that fits is taken.
+//
+// With --parallel-regions, another reader of the operand may be in a region
+// that runs at the same time. So the operand is taken over only if the node
+// depends on all other readers.
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
@@ -15,11 +19,17 @@ typedef struct storage_reuse {
   etx_placement* placement;
   size_t* last_read;  // by storage: the last node that reads it; node_count for
                       // outputs, 0 if none
+  // With --parallel-regions: a row of bits for each node, those of the nodes
+  // that it depends on. Otherwise NULL.
+  uint64_t* ancestors;
+  size_t words;  // of a row
 } storage_reuse;
 
 typedef struct read_position {
   storage_reuse* r;
   size_t node;
+  uint32_t storage;  // is_read only
+  bool is_read;
 } read_position;
 
 static void read_at(storage_reuse* r, uint32_t value, size_t node) {
@@ -36,7 +46,7 @@ static etx_status note_read(void* context, size_t argument, uint32_t value) {
 
 static etx_status find_last_reads(storage_reuse* r) {
   for (size_t n = 0; n < r->method->node_count; ++n) {
-    read_position at = {r, n};
+    read_position at = {.r = r, .node = n};
     if (!etx_placement_has_instruction(r->placement, &r->method->nodes[n]))
       continue;
     ETX_TRY(etx_placement_each_read(&r->method->nodes[n], note_read, &at));
@@ -48,6 +58,60 @@ static etx_status find_last_reads(storage_reuse* r) {
     }
   }
   return ETX_OK;
+}
+
+// ---- regions ----
+
+static etx_status add_ancestors(void* context, size_t argument,
+                                uint32_t value) {
+  const read_position* const at = context;
+  const storage_reuse* const r = at->r;
+  const etx_ir_value* const from = &r->method->values[value];
+  (void)argument;
+  if (from->origin != ETX_IR_FROM_NODE) return ETX_OK;
+  uint64_t* const row = &r->ancestors[at->node * r->words];
+  const uint64_t* const other = &r->ancestors[from->index * r->words];
+  for (size_t w = 0; w < r->words; ++w) row[w] |= other[w];
+  row[from->index / 64] |= UINT64_C(1) << from->index % 64;
+  return ETX_OK;
+}
+
+static etx_status find_ancestors(storage_reuse* r, etx_pool* pool) {
+  const size_t count = r->method->node_count;
+  r->words = count / 64 + 1;
+  r->ancestors = etx_pool_take(pool, count * r->words * sizeof(uint64_t));
+  if (r->ancestors == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t n = 0; n < count; ++n) {
+    read_position at = {.r = r, .node = n};
+    ETX_TRY(etx_placement_each_read(&r->method->nodes[n], add_ancestors, &at));
+  }
+  return ETX_OK;
+}
+
+static etx_status note_reader(void* context, size_t argument, uint32_t value) {
+  read_position* const at = context;
+  (void)argument;
+  if (etx_placement_range(at->r->placement, value).storage == at->storage) {
+    at->is_read = true;
+  }
+  return ETX_OK;
+}
+
+// True if the node depends on all other nodes that read the block, which come
+// before it.
+static bool depends_on_readers(storage_reuse* r, size_t index, uint32_t block) {
+  if (r->ancestors == NULL) return true;
+  const uint64_t* const row = &r->ancestors[index * r->words];
+  for (size_t n = 0; n < index; ++n) {
+    read_position at = {.r = r, .node = n, .storage = block};
+    if ((row[n / 64] >> n % 64 & 1) != 0) continue;
+    if (etx_placement_each_read(&r->method->nodes[n], note_reader, &at) !=
+            ETX_OK ||
+        at.is_read) {
+      return false;
+    }
+  }
+  return true;
 }
 
 static void reuse_in_node(storage_reuse* r, size_t index) {
@@ -62,7 +126,8 @@ static void reuse_in_node(storage_reuse* r, size_t index) {
     }
     const uint32_t block =
         etx_placement_range(r->placement, node->args[i].as.value).storage;
-    if (r->last_read[block] != index) continue;
+    if (r->last_read[block] != index || !depends_on_readers(r, index, block))
+      continue;
     r->last_read[block] = r->last_read[place->storage];
     place->storage = block;
     return;
@@ -72,11 +137,15 @@ static void reuse_in_node(storage_reuse* r, size_t index) {
 etx_status etx_pass_reuse_operand_storage(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
   for (size_t m = 0; m < module->method_count; ++m) {
-    storage_reuse r = {&module->methods[m], &context->placements[m], NULL};
+    storage_reuse r = {.method = &module->methods[m],
+                       .placement = &context->placements[m]};
     r.last_read = etx_pool_take(
         module->pool, r.placement->storage_count * sizeof *r.last_read);
     if (r.last_read == NULL) return ETX_OUT_OF_MEMORY;
     ETX_TRY(find_last_reads(&r));
+    if (context->options->parallel_regions) {
+      ETX_TRY(find_ancestors(&r, module->pool));
+    }
     for (size_t n = 0; n < r.method->node_count; ++n) reuse_in_node(&r, n);
   }
   return ETX_OK;

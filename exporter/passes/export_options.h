@@ -15,9 +15,10 @@ typedef struct etx_export_options {
   const char* dump_after;   // pass after which the IR is dumped, or NULL
   etx_sink dump;            // receives that dump
   const char*
-      keep_layout;    // path of a .pte whose state layout is kept, or NULL
-  bool pack_weights;  // run the pass pack_weights
-  bool source_lines;  // store the source lines of instructions
+      keep_layout;        // path of a .pte whose state layout is kept, or NULL
+  bool pack_weights;      // run the pass pack_weights
+  bool parallel_regions;  // independent regions share no memory
+  bool source_lines;      // store the source lines of instructions
   // Called when a stage begins; `done` of `total` stages are finished. May be
   // NULL.
   void (*progress)(void* context, const char* stage, size_t done, size_t total);

@@ -2,6 +2,7 @@
 
 #include "exporter/placement/concurrent_methods.h"
 #include "exporter/placement/liveness.h"
+#include "exporter/placement/region_memory.h"
 #include "format/base/checked_math.h"
 #include "planner/plan_gaps.h"
 #include "planner/plan_spread.h"
@@ -9,24 +10,39 @@
 typedef struct memory_planner {
   const etx_ir_module* module;
   const char* algorithm;
+  bool keeps_regions_apart;
   etx_diag* diag;
   etx_pool pool;  // freed at the end of the call
 } memory_planner;
 
+typedef struct collected_blocks {
+  etx_plan_block* blocks;
+  uint32_t* storages;    // of the blocks that are no regions
+  size_t storage_count;  // of storages
+  size_t count;          // of blocks
+} collected_blocks;
+
+static bool is_in_region(const etx_region_memory* regions, uint32_t storage) {
+  return regions->block_of_storage != NULL &&
+         regions->block_of_storage[storage] != ETX_IR_NONE;
+}
+
 // The blocks of the range that methods share, and the storage of each one.
+// Blocks of regions, which come last, have none.
 static etx_status collect(memory_planner* p, const etx_placement* placement,
                           const etx_live_interval* lifetimes,
-                          etx_plan_block** out_blocks, uint32_t** out_storages,
-                          size_t* out_count) {
-  const size_t capacity = placement->storage_count;
+                          const etx_region_memory* regions,
+                          collected_blocks* out) {
+  const size_t capacity = placement->storage_count + regions->block_count;
   etx_plan_block* const blocks =
       etx_pool_take(&p->pool, capacity * sizeof *blocks);
   uint32_t* const storages =
       etx_pool_take(&p->pool, capacity * sizeof *storages);
   if (blocks == NULL || storages == NULL) return ETX_OUT_OF_MEMORY;
   size_t count = 0;
-  for (uint32_t s = 0; s < capacity; ++s) {
+  for (uint32_t s = 0; s < placement->storage_count; ++s) {
     if (lifetimes[s].end == 0 || lifetimes[s].is_stable) continue;
+    if (is_in_region(regions, s)) continue;
     storages[count] = s;
     blocks[count++] = (etx_plan_block){
         .size = placement->storages[s].bytes,
@@ -36,9 +52,15 @@ static etx_status collect(memory_planner* p, const etx_placement* placement,
         .fixed = ETX_PLAN_FREE,
     };
   }
-  *out_blocks = blocks;
-  *out_storages = storages;
-  *out_count = count;
+  *out = (collected_blocks){blocks, storages, count, count};
+  for (size_t r = 0; r < regions->block_count; ++r) {
+    const etx_region_block* const region = &regions->blocks[r];
+    blocks[out->count++] = (etx_plan_block){.size = region->bytes,
+                                            .alignment = p->module->alignment,
+                                            .start = region->start,
+                                            .end = region->end,
+                                            .fixed = ETX_PLAN_FREE};
+  }
   return ETX_OK;
 }
 
@@ -117,19 +139,36 @@ static etx_status find_peak(memory_planner* p, const etx_plan_problem* problem,
   return ETX_OK;
 }
 
+// Gives each storage its offset.
+static void set_offsets(etx_placement* placement,
+                        const etx_region_memory* regions,
+                        const collected_blocks* c, const uint64_t* offsets) {
+  for (size_t i = 0; i < c->storage_count; ++i) {
+    placement->storages[c->storages[i]].offset = offsets[i];
+  }
+  for (uint32_t s = 0; s < placement->storage_count; ++s) {
+    if (!is_in_region(regions, s)) continue;
+    placement->storages[s].offset =
+        offsets[c->storage_count + regions->block_of_storage[s]] +
+        regions->offset_in_block[s];
+  }
+}
+
 static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
                               etx_placement* placement,
-                              const etx_live_interval* lifetimes,
+                              etx_live_interval* lifetimes,
                               etx_memory_plan* memory) {
-  etx_plan_problem problem = {0};
-  etx_plan_block* blocks = NULL;
-  uint32_t* storages = NULL;
-  ETX_TRY(collect(p, placement, lifetimes, &blocks, &storages,
-                  &problem.block_count));
-  problem.blocks = blocks;
+  etx_region_memory regions = {NULL, 0, NULL, NULL};
+  collected_blocks c;
+  if (p->keeps_regions_apart) {
+    ETX_TRY(etx_region_memory_plan(&p->pool, method, placement, lifetimes,
+                                   p->module->alignment, &regions));
+  }
+  ETX_TRY(collect(p, placement, lifetimes, &regions, &c));
+  const etx_plan_problem problem = {.blocks = c.blocks, .block_count = c.count};
   etx_plan_gap* gaps = NULL;
   size_t gap_count = 0;
-  ETX_TRY(collect_gaps(p, lifetimes, storages, problem.block_count, &gaps,
+  ETX_TRY(collect_gaps(p, lifetimes, c.storages, c.storage_count, &gaps,
                        &gap_count));
   etx_plan_solution solution = {0};
   etx_status status = solve(p, &problem, &solution);
@@ -143,9 +182,7 @@ static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
   if (gap_count == 0 && p->algorithm == NULL) {
     etx_plan_spread(&problem, &solution);
   }
-  for (size_t i = 0; i < problem.block_count; ++i) {
-    placement->storages[storages[i]].offset = solution.offsets[i];
-  }
+  set_offsets(placement, &regions, &c, solution.offsets);
   memory->planned_bytes = solution.arena_bytes;
   memory->lower_bound = solution.lower_bound;
   memory->block_count = problem.block_count;
@@ -221,12 +258,16 @@ static etx_status plan_all(memory_planner* p, etx_placement* placements,
 }
 
 etx_status etx_plan_memory(const etx_ir_module* module,
-                           etx_placement* placements, const char* algorithm,
+                           etx_placement* placements,
+                           const etx_memory_options* options,
                            etx_memory_plan** out_memory, etx_diag* diag) {
   etx_memory_plan* const memory =
       etx_pool_take(module->pool, module->method_count * sizeof *memory);
   if (memory == NULL) return ETX_OUT_OF_MEMORY;
-  memory_planner p = {.module = module, .algorithm = algorithm, .diag = diag};
+  memory_planner p = {.module = module,
+                      .algorithm = options->algorithm,
+                      .keeps_regions_apart = options->keeps_regions_apart,
+                      .diag = diag};
   etx_pool_init(&p.pool);
   const etx_status status = plan_all(&p, placements, memory);
   etx_pool_close(&p.pool);

@@ -32,12 +32,18 @@ typedef struct etx_memory_plan {
   uint64_t steps;  // planner steps for that part
 } etx_memory_plan;
 
-// Sets `offset` of the scratch storages of all placements. `algorithm` is the
-// name of a planning algorithm, or NULL to try all and take the best plan. The
-// result has one entry for each method, in the module's pool.
+typedef struct etx_memory_options {
+  const char* algorithm;     // a planning algorithm, or NULL: all are tried and
+                             // the best plan is taken
+  bool keeps_regions_apart;  // independent regions share no memory
+                             // (region_memory.h)
+} etx_memory_options;
+
+// Sets `offset` of the scratch storages of all placements. The result has one
+// entry for each method, in the module's pool.
 ETX_MUST_USE etx_status etx_plan_memory(const etx_ir_module* module,
                                         etx_placement* placements,
-                                        const char* algorithm,
+                                        const etx_memory_options* options,
                                         etx_memory_plan** out_memory,
                                         etx_diag* diag);
 

@@ -6,11 +6,11 @@
 
 The models are in control_flow/. Each is exported as torch.export gives it, after
 run_decompositions({}) and after run_decompositions(); planned for etx with all
-passes, with no optional pass and with --pack, and for ExecuTorch's runtime with
-and without optional passes; proved with `etx verify`, and called with `etx run
---case` at its least, middle and largest sizes and at 0. Outputs and states are
-compared after each call. Inputs beyond the plan must be refused and change no
-state. What ExecuTorch's runtime has no operator for must be refused with that
+passes, with no optional pass, with --pack and with no loop unrolled, and for
+ExecuTorch's runtime with and without optional passes; proved with `etx verify`,
+and called with `etx run --case` at its least, middle and largest sizes and at 0.
+Outputs and states are compared after each call. Inputs beyond the plan must be
+refused and change no state. What ExecuTorch's runtime has no operator for must be refused with that
 reason; the other files run there too if its package is installed.
 
 --sample takes a few models, --each-pass also plans without each optional pass,
@@ -112,6 +112,7 @@ def plans_of(etx, words):
     yield "etx", "etx", []
     yield "etx, no optional pass", "etx", [none]
     yield "etx, packed", "etx", ["--pack"]
+    yield "etx, no loop unrolled", "etx", ["--unroll", "1"]
     yield "executorch", "executorch", []
     yield "executorch, no optional pass", "executorch", [none]
     for name in passes if words.each_pass else ():

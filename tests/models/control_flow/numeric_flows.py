@@ -299,15 +299,15 @@ def while_in_cond_in_scan():
         def step(carry, rows):
             row, count = rows
 
-            def many(c, row, count):
+            def many(c, row, count, kept):
                 return while_loop(
                     lambda i, v: i < count,
                     lambda i, v: (i + 1, torch.tanh(v.flip(0) * 1.5 + row)),
                     (zero(), c * 1))[1]
 
             carry = torch.cond(count > 1, many,
-                               lambda c, row, count: c * 0.5 + row + self.kept,
-                               (carry, row, count))
+                               lambda c, row, count, kept: c * 0.5 + row + kept,
+                               (carry, row, count, self.kept))
             return carry, carry * 2
 
         last, rows = scan(step, torch.zeros(3), [x, counts])

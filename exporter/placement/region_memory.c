@@ -98,7 +98,8 @@ static etx_status find_regions(region_finder* f) {
 
 // ---- lifetimes ----
 
-enum { NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX - 1 };
+// Instead of the number of a region.
+static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX - 1;
 
 // The number of a region among those of all groups.
 static uint32_t block_of(const region_finder* f, uint32_t node,
@@ -129,9 +130,8 @@ static void sort_storages(region_finder* f, const uint32_t* group_of,
     const region_access* const a = &f->accesses[i];
     uint32_t* const block = &m->block_of_storage[a->range.storage];
     const bool is_in_group = f->problem.group_ends[a->node] != 0;
-    const uint32_t own =
-        is_in_group ? block_of(f, a->node, group_of) : (uint32_t)SEVERAL;
-    *block = *block == NOT_USED || *block == own ? own : (uint32_t)SEVERAL;
+    const uint32_t own = is_in_group ? block_of(f, a->node, group_of) : SEVERAL;
+    *block = *block == NOT_USED || *block == own ? own : SEVERAL;
   }
   for (uint32_t s = 0; s < f->placement->storage_count; ++s) {
     if (m->block_of_storage[s] == SEVERAL || !is_private(f, s)) {

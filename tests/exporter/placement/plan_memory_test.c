@@ -76,7 +76,8 @@ static uint64_t offset_of(uint32_t method, uint32_t value) {
 
 static etx_memory_plan* plan(void) {
   etx_memory_plan* memory = NULL;
-  if (etx_plan_memory(&g.module, g.context.placements, NULL, &memory,
+  const etx_memory_options options = {.algorithm = NULL};
+  if (etx_plan_memory(&g.module, g.context.placements, &options, &memory,
                       &g.diag) != ETX_OK) {
     fail_msg("%s", g.diag.text);
   }

@@ -22,8 +22,9 @@
 enum {
   ROWS = 64,
   COLUMNS = 128,
+  WIDE = 512,  // columns between the two products of a layer
   LAYERS = 3,
-  INPUTS = 3 + 2 * LAYERS,
+  WEIGHTS = 4 * LAYERS,
   PATH_BYTES = 256,
   RUNS = 20
 };
@@ -31,7 +32,7 @@ enum {
 static etx_diag diag;
 static char plain_path[PATH_BYTES], regions_path[PATH_BYTES];
 static float rows[ROWS * COLUMNS];
-static float weights[2 * LAYERS][COLUMNS * COLUMNS];
+static float weights[WEIGHTS][COLUMNS * WIDE];
 static int64_t indices[2][ROWS];
 
 static void require_ok(etx_status status) {
@@ -46,11 +47,13 @@ static void write_branch(FILE* file, const char* b) {
           b, b);
   for (int l = 0; l < LAYERS; ++l) {
     fprintf(file, "  - {out: m%s%d, op: aten.mm.default, ", b, l);
-    fprintf(file, "args: [h%s%d, w%s%d]}\n", b, l, b, l);
+    fprintf(file, "args: [h%s%d, w%s%d]}\n", b, l, b, 2 * l);
     fprintf(file, "  - {out: t%s%d, op: aten.tanh.default, ", b, l);
     fprintf(file, "args: [m%s%d]}\n", b, l);
+    fprintf(file, "  - {out: n%s%d, op: aten.mm.default, ", b, l);
+    fprintf(file, "args: [t%s%d, w%s%d]}\n", b, l, b, 2 * l + 1);
     fprintf(file, "  - {out: h%s%d, op: aten.add.Tensor, ", b, l + 1);
-    fprintf(file, "args: [h%s%d, t%s%d]}\n", b, l, b, l);
+    fprintf(file, "args: [h%s%d, n%s%d]}\n", b, l, b, l);
   }
 }
 
@@ -63,9 +66,9 @@ static void write_model(const char* path) {
     fprintf(file, "  - {name: i%c, type: 'int64[%d]'}\n", "ab"[b], ROWS);
   }
   for (int b = 0; b < 2; ++b) {
-    for (int l = 0; l < LAYERS; ++l) {
-      fprintf(file, "  - {name: w%c%d, type: 'float32[%d, %d]'}\n", "ab"[b], l,
-              COLUMNS, COLUMNS);
+    for (int w = 0; w < 2 * LAYERS; ++w) {
+      fprintf(file, "  - {name: w%c%d, type: 'float32[%d, %d]'}\n", "ab"[b], w,
+              w % 2 == 0 ? COLUMNS : WIDE, w % 2 == 0 ? WIDE : COLUMNS);
     }
   }
   fprintf(file, "nodes:\n");
@@ -134,8 +137,9 @@ static void open_encoder(encoder* e, const char* path, size_t threads) {
   for (size_t b = 0; b < 2; ++b) {
     set_input(e, 1 + b, indices[b], ETX_DTYPE_INT64, ROWS, 0);
   }
-  for (size_t w = 0; w < 2 * LAYERS; ++w) {
-    set_input(e, 3 + w, weights[w], ETX_DTYPE_FLOAT32, COLUMNS, COLUMNS);
+  for (size_t w = 0; w < WEIGHTS; ++w) {
+    set_input(e, 3 + w, weights[w], ETX_DTYPE_FLOAT32,
+              w % 2 == 0 ? COLUMNS : WIDE, w % 2 == 0 ? WIDE : COLUMNS);
   }
 }
 
@@ -246,6 +250,27 @@ static void regions_run_inside_of_asynchronous_runs(void** state) {
   close_encoder(&plain);
 }
 
+// Without the option, the second branch reuses memory of the first one.
+static void only_the_option_keeps_branches_apart(void** state) {
+  encoder plain, e;
+  (void)state;
+  fill_inputs();
+  open_encoder(&plain, plain_path, 2);
+  open_encoder(&e, regions_path, 2);
+  use_regions(&plain, &plain.session.pool.launcher, 2);
+  use_regions(&e, &e.session.pool.launcher, 2);
+  assert_true(etx_method_region_steps(plain.method) <
+              etx_method_region_steps(e.method));
+  assert_true(plain.method->scratch.size < e.method->scratch.size);
+  for (size_t run = 0; run < RUNS; ++run) {
+    require_ok(etx_method_run(plain.method, &diag));
+    require_ok(etx_method_run(e.method, &diag));
+    check_bits(&plain, &e);
+  }
+  close_encoder(&e);
+  close_encoder(&plain);
+}
+
 static bool refuse(void* context, etx_work* work) {
   (void)work;
   ++*(size_t*)context;
@@ -311,6 +336,7 @@ int main(void) {
       cmocka_unit_test(regions_give_the_same_bits),
       cmocka_unit_test(failures_are_those_of_a_plain_run),
       cmocka_unit_test(regions_run_inside_of_asynchronous_runs),
+      cmocka_unit_test(only_the_option_keeps_branches_apart),
       cmocka_unit_test(a_launcher_may_refuse),
       cmocka_unit_test(memory_and_limits_are_exact),
   };

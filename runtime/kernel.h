@@ -8,8 +8,8 @@
 // elements, and data pointers may be NULL. `run` does the work; it checks only
 // elements of tensors (indices, divisors).
 //
-// An operator that computes a number is prepared for all values of the numbers
-// that it reads.
+// An operator that computes a number is prepared once, whatever numbers and
+// sizes it reads later.
 //
 // prepare is called again when sizes change, and never between two runs of
 // equal sizes. Data pointers may change between prepare and run.

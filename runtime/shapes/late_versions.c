@@ -84,18 +84,16 @@ static uint64_t see(etx_method* method, const etx_value* value,
 }
 
 // The number of arguments that a call reads, which come first. An operator that
-// changes self reads its sizes; a computed number is not read.
+// changes self reads its sizes.
 static size_t count_reads(const etx_method_record* record) {
   size_t count = record->call.argument_count;
-  if (record->kind == ETX_RECORD_SCALAR) return count - 1;
   if (record->call.op->result == ETX_RESULT_SELF) return count;
   while (count > 0 && (record->written >> (count - 1) & 1) != 0) --count;
   return count;
 }
 
 // Sees all late values in the arguments from `first` to before `end`; returns
-// the last time at which one changed. An operator that computes a number from
-// numbers is prepared for all of them.
+// the last time at which one changed.
 static uint64_t see_arguments(etx_method* method,
                               const etx_method_record* record, size_t first,
                               size_t end, bool with_sizes) {
@@ -103,10 +101,7 @@ static uint64_t see_arguments(etx_method* method,
   for (size_t i = first; i < end; ++i) {
     etx_value_span values = etx_call_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
-      if (*values.at == NULL || (record->kind == ETX_RECORD_SCALAR &&
-                                 (*values.at)->kind != ETX_VALUE_TENSOR)) {
-        continue;
-      }
+      if (*values.at == NULL) continue;
       const uint64_t changed = see(method, *values.at, with_sizes);
       if (changed > last) last = changed;
     }
@@ -210,10 +205,12 @@ static etx_status prepare_all(etx_method* method, etx_method_record* record) {
 
 etx_status etx_late_versions_prepare(etx_method* method,
                                      etx_method_record* record) {
-  // The root of a view costs less to bind than to compare.
-  const bool only_binds =
-      record->kind == ETX_RECORD_VIEW && record->late == ETX_RECORD_ROOTS;
-  if (method->version_count == 0 || only_binds) {
+  // A number is computed in any case, and its operator is prepared once. The
+  // root of a view costs less to bind than to compare.
+  const bool is_cheap =
+      record->kind == ETX_RECORD_SCALAR ||
+      (record->kind == ETX_RECORD_VIEW && record->late == ETX_RECORD_ROOTS);
+  if (method->version_count == 0 || is_cheap) {
     return prepare_all(method, record);
   }
   const size_t reads = count_reads(record);
@@ -223,9 +220,6 @@ etx_status etx_late_versions_prepare(etx_method* method,
     ETX_TRY(prepare_all(method, record));
     keep(method, record, reads);
     return ETX_OK;
-  }
-  if (record->kind == ETX_RECORD_SCALAR) {
-    return etx_method_compute_number(method, record);
   }
   if (record->late == ETX_RECORD_LATE) ETX_TRY(restore(method, record, reads));
   return etx_method_bind_checked(method, record);

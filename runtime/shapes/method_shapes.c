@@ -313,33 +313,28 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   return checks_later ? ETX_OK : bind_slot(method, record);
 }
 
-etx_status etx_method_compute_number(etx_method* method,
-                                     etx_method_record* record) {
-  etx_value* slot = &method->values[record->slot];
-  const etx_value_kind kind = slot->kind;
-  etx_call* call = &record->call;
-  ETX_TRY(call->run(call));
-  if (slot->kind == kind) return ETX_OK;
-  // The slot keeps the kind that calls were checked with.
-  slot->kind = kind;
-  slot->as.integer = 0;
-  return etx_diag_fail(call->diag, ETX_BAD_FILE,
-                       "result is of another kind than its slot (value %u)",
-                       (uint64_t)record->slot);
-}
-
+// Computes a number. Its slot keeps the kind that calls were checked with.
 static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   etx_value* slot = &method->values[record->slot];
+  const etx_value_kind kind = slot->kind;
   etx_call* call = &record->call;
   mark_reads_used(method, record, call->argument_count - 1);
   if (etx_method_defer_if_used(method, slot, 0)) return ETX_OK;
   if (ETX_DYNAMIC && call->op->id == ETX_OP_local_scalar_dense) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
-  ETX_TRY(prepare_kernel(method, record));
-  ETX_TRY(etx_method_compute_number(method, record));
+  if (!ETX_DYNAMIC || !record->is_prepared) {
+    ETX_TRY(prepare_kernel(method, record));
+  }
+  if (ETX_DYNAMIC) record->is_prepared = true;
+  ETX_TRY(call->run(call));
   etx_method_mark_used(method, slot);
-  return ETX_OK;
+  if (slot->kind == kind) return ETX_OK;
+  slot->kind = kind;
+  slot->as.integer = 0;
+  return etx_diag_fail(call->diag, ETX_BAD_FILE,
+                       "result is of another kind than its slot (value %u)",
+                       (uint64_t)record->slot);
 }
 
 // The offset of a view in self, in bytes. The shape function has checked that

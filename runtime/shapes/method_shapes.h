@@ -25,9 +25,6 @@ ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
 // above.
 ETX_MUST_USE etx_status
 etx_method_bind_checked(etx_method* method, const etx_method_record* record);
-// Computes a number whose record is prepared. Failures as above.
-ETX_MUST_USE etx_status etx_method_compute_number(etx_method* method,
-                                                  etx_method_record* record);
 
 // Checks that the arguments of a call have memory, that outputs may be written
 // and do not overlap other arguments. Failures as above.

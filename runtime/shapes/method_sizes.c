@@ -189,7 +189,7 @@ etx_status etx_method_size_outputs(etx_method* method,
   ETX_TRY(
       etx_call_size_outputs(&record->call, record->written, resize_output, &s));
   if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;
-  if (s.by_data && !etx_op_may_size_by_data(record->call.op)) {
+  if (ETX_DYNAMIC && s.by_data && !etx_op_may_size_by_data(record->call.op)) {
     // The method may have no memory for what follows from it.
     return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,
                          "'%s' is not in the list of operators whose sizes "

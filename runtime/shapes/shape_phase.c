@@ -181,6 +181,15 @@ static bool found_late_values(etx_method* method, size_t rounds) {
   return found;
 }
 
+// What is left for a method with jumps or late values when all its late records
+// are known.
+static void finish_flow(etx_method* method) {
+  settle_roots(method);
+  add_steps(method);
+  etx_flow_steps_link(method);
+  etx_late_versions_restart(method);
+}
+
 etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
   size_t rounds = 0;
   method->is_prepared = false;
@@ -188,13 +197,7 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
     ETX_TRY(shape_round(method, diag));
     if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   } while (ETX_DYNAMIC && found_late_values(method, ++rounds));
-  const bool has_flow = ETX_DYNAMIC && etx_method_has_flow(method);
-  if (has_flow) {
-    settle_roots(method);
-    add_steps(method);
-    etx_flow_steps_link(method);
-    etx_late_versions_restart(method);
-  }
+  if (ETX_DYNAMIC && etx_method_has_flow(method)) finish_flow(method);
   if (!ETX_DYNAMIC || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));
   }

@@ -72,7 +72,8 @@ bool etx_shared_plan_find(const etx_program* program, etx_text name,
   return false;
 }
 
-// True if a row before `end` has the name `name`.
+// True if an earlier row has this name. The row itself is the one that was read
+// last: after it, the cursor is `end`.
 static bool has_earlier_name(const etx_program* program,
                              const etx_shared_cursor* end, etx_text name) {
   etx_shared_cursor cursor = {0, 0};

@@ -112,6 +112,10 @@ static etx_status read_selection(const etx_shape_call* call,
   }
   if (out->indexed == 0) return etx_shape_refuse(call, "no index is given");
   if (masks == 0) return ETX_OK;
+  // A mask stands for index vectors of n elements, and `longest` is the largest
+  // possible n. They broadcast with the last dimension of the other index
+  // tensors. If that is not 1, the result has its size, and only the kernel can
+  // check that n fits.
   etx_shape* b = &out->broadcast;
   if (b->rank == 0) {
     ETX_TRY(etx_shape_insert(call, b, 0, longest));
@@ -195,7 +199,10 @@ static etx_status check_source(const etx_shape_call* call,
     etx_dim numel;
     ETX_TRY(etx_shape_numel(call, source, &numel));
     ETX_TRY(etx_shape_check_equal(call, "the size of 'source'", 1, numel));
-    if (self->rank > 1) return etx_shape_check_rank(call, "source", source, 1);
+    if (self->rank > 1) {
+      // Refuses: a source of rank 0 is allowed for a self of rank 0 or 1 only.
+      return etx_shape_check_rank(call, "source", source, self->rank);
+    }
     return etx_shape_check_equal(call, "the size of 'index'", 1, count);
   }
   ETX_TRY(etx_shape_check_rank(call, "source", source, self->rank));
@@ -223,8 +230,8 @@ etx_status etx_shape_index_source(etx_shape_call* call) {
   return put(call, &self);
 }
 
-// Sizes of `index` must not exceed those of `shape` outside dimension `at`
-// (SIZE_MAX: in none).
+// In every dimension except `at` (SIZE_MAX: in every one), the size of `index`
+// must not exceed that of `shape`.
 static etx_status check_index_sizes(const etx_shape_call* call,
                                     const etx_shape* index,
                                     const etx_shape* shape, const char* what,

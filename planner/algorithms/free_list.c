@@ -2,8 +2,9 @@
 
 #include "planner/problem/plan_workspace.h"
 
-// Holes of a class that are compared to find the smallest; any of them fits.
-enum { LOOKS = 64, WORD_BITS = 64 };
+// The largest number of holes of a class that are compared to find the smallest
+// one that a block fits into. It bounds the time.
+enum { COMPARED_HOLES = 64, WORD_BITS = 64 };
 
 bool etx_free_list_take(etx_free_list* holes, const etx_plan_partition* part,
                         etx_arena* work) {
@@ -102,7 +103,7 @@ static uint32_t smallest_of(const etx_free_list* holes, uint32_t class,
   uint32_t smallest = ETX_PLAN_NONE;
   uint32_t least = UINT32_MAX;
   uint32_t hole = holes->heads[class];
-  for (size_t i = 0; i < LOOKS && hole != ETX_PLAN_NONE; ++i) {
+  for (size_t i = 0; i < COMPARED_HOLES && hole != ETX_PLAN_NONE; ++i) {
     const uint32_t units = units_above(holes, hole);
     const uint32_t start = end_of(holes, hole);
     const uint32_t padding =

@@ -4,7 +4,8 @@
 //
 // A hole is identified by the block below it, so it needs no entry of its own.
 // The floor is an empty block at address 0. Two-level segregated lists (Masmano
-// et al., "TLSF", 2004) find the smallest hole in nearly constant time.
+// et al., "TLSF", 2004) find a hole that is large enough, and nearly the
+// smallest one, in nearly constant time.
 
 #ifndef ETX_PLANNER_ALGORITHMS_FREE_LIST_H
 #define ETX_PLANNER_ALGORITHMS_FREE_LIST_H
@@ -36,8 +37,9 @@ bool etx_free_list_take(etx_free_list* holes, const etx_plan_partition* part,
 // Starts without live blocks. Offsets will be written to `offsets`.
 void etx_free_list_start(etx_free_list* holes, uint32_t* offsets);
 
-// Places block `b` at the start of the smallest hole that it fits into, or on
-// top.
+// Places block `b` at the start of a hole that it fits into, or on top of all
+// blocks if there is none. Of the first size class that has such a hole among
+// its first 64, the smallest of these is taken.
 void etx_free_list_place(etx_free_list* holes, uint32_t b);
 
 // Frees the bytes of a live block.

@@ -123,9 +123,10 @@ static etx_status resize_to(etx_method* method, etx_method_tensor* tensor,
   return etx_method_resize(method, tensor, sizes, diag);
 }
 
-// Gives an output whose sizes depend on elements its upper bounds until the
-// kernel has run, so that all of its memory is checked. Later records are
-// prepared after that.
+// For an output whose sizes depend on data: until the kernel has run, its sizes
+// are its upper bounds, so that all of its memory is checked. They are late
+// (late_values.h). An output may also be an input that the call writes in place.
+// Then its bytes are the caller's, and the sizes that were set stay.
 static etx_status size_at_bounds(etx_method* method, etx_method_tensor* tensor,
                                  const etx_shape* most) {
   etx_shape whole = *most;

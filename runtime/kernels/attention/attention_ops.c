@@ -10,11 +10,11 @@
 #include "runtime/kernels/registry/temporary_kernels.h"
 
 // The positions of an operator's arguments; 0: it has no such argument.
+// enable_gqa is for the shape rule alone: here, heads repeat by their sizes.
 typedef struct sdpa_schema {
   size_t query, key, value;  // for operators with a KV cache: the caches
   size_t mask, causal, scale, out;
   size_t start;     // start_pos
-  size_t gqa;       // enable_gqa
   size_t qparams;   // zero points and scales: one pair each for q, k and v
   size_t sequence;  // is_seq_at_dim_2
 } sdpa_schema;
@@ -29,7 +29,7 @@ static sdpa_schema schema_of(const etx_call* call) {
     case ETX_OP_sdpa_with_kv_cache_out:
       return (sdpa_schema){0, 3, 4, 7, 9, 10, 11, .start = 5};
     default:
-      return (sdpa_schema){0, 1, 2, 3, 5, 6, 8, .gqa = 7};
+      return (sdpa_schema){0, 1, 2, 3, 5, 6, 8, .start = 0};
   }
 }
 
@@ -155,7 +155,9 @@ static void read_heads(const etx_call* call, const sdpa_schema* f,
   add_qparams(call, f->qparams + 4, sequence, &a->value);
 }
 
-// Everything except `keys` and `first_position` of operators with a start.
+// Reads all arguments. For operators with a start, `keys` is the length of the
+// whole cache and `first_position` is 0: run_at_start changes both if there is
+// no mask.
 static etx_attention read_attention(const etx_call* call,
                                     const sdpa_schema* f) {
   etx_attention a = {.masked_score =

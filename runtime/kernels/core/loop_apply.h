@@ -42,7 +42,6 @@ typedef struct etx_binary_job {
 
 void etx_binary_apply(const etx_binary_job* job);
 
-// The same on several threads if there are many elements.
 typedef struct etx_unary_job {
   etx_unary_loop loop;
   etx_loop_bytes bytes;
@@ -52,6 +51,8 @@ typedef struct etx_unary_job {
   const etx_scalar* parameters;  // ETX_UNARY_PARAMETERS
 } etx_unary_job;
 
+// As etx_unary_apply and etx_binary_apply, on several threads if there are many
+// elements.
 void etx_unary_apply_all(const etx_parallel* parallel,
                          const etx_unary_job* job);
 void etx_binary_apply_all(const etx_parallel* parallel,

@@ -56,7 +56,10 @@ enum {
   PARAMETER,                       // argument that holds the parameter, or -1
   CONSTANT,                        // the parameter if PARAMETER is -1
   COUNT = ETX_BINARY_SMALL_COUNT,  // elements of the result
-  ARRAYS,                          // bit i: operand i has more than one element
+  // Bit i: operand i has more than one element. Run functions of
+  // etx_binary_small_rows_of do not need it; for them, choose_small_rows puts
+  // the number of etx_binary_rows_word in its place.
+  ARRAYS = ETX_BINARY_SMALL_ROWS,
 };
 
 static const etx_tensor* result_of(const etx_call* call) {
@@ -98,8 +101,8 @@ static etx_status run_direct(etx_call* call);
 static etx_status run_narrow(etx_call* call);
 static etx_status run_bits(etx_call* call);
 
-// The run function of a call whose operands are contiguous as its result is.
-// `prepared` is filled.
+// The run function of a call whose result and operands can be written and read
+// in place. Call it after prepare has filled `prepared`.
 static etx_kernel_function choose_direct(const etx_call* call,
                                          etx_dtype native) {
   const bool is_small =
@@ -256,9 +259,10 @@ typedef struct binary_operand {
 } binary_operand;
 
 // True if an operand keeps the compute type instead of being rounded to the
-// common type. PyTorch does not round a second operand of one element in
-// products, quotients and scaled sums of halves, nor either operand in
-// operators that it computes as functions of real numbers.
+// common type float16 or bfloat16. PyTorch does not round an operand of one
+// element if it is the second one of a product, a rounded quotient or a scaled
+// sum (KEEP_SECOND, KEEP_SECOND_IF_SCALED), or either one of an operator with
+// KEEP_BOTH, such as a division or a power.
 static bool keeps_compute_type(const etx_call* call, size_t index) {
   const unsigned traits = traits_of[call->prepared[FUNCTION]];
   if (compute_type_of_call(call) != ETX_COMPUTE_F32) return false;
@@ -382,8 +386,9 @@ static etx_status run_bits(etx_call* call) {
   const size_t words = bytes / 8, tail = bytes % 8;
   binary_operand number;
   read_operand(call, 1 - index, &number);
-  const uint64_t one = UINT64_MAX >> (64 - 8 * width);  // bits of an element
-  const uint64_t word = ((uint64_t)number.value.i64 & one) * (UINT64_MAX / one);
+  const uint64_t element_mask = UINT64_MAX >> (64 - 8 * width);
+  const uint64_t word =
+      ((uint64_t)number.value.i64 & element_mask) * (UINT64_MAX / element_mask);
   const uint64_t keep = function == ETX_BINARY_bitwise_and  ? word
                         : function == ETX_BINARY_bitwise_or ? ~word
                                                             : UINT64_MAX;

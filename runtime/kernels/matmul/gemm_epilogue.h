@@ -1,5 +1,5 @@
 // The epilogue of a matrix product: alpha and beta, the matrix that is added,
-// and the additions of the fused chain.
+// and a fused elementwise chain if it only adds a tensor, such as a residual.
 
 #ifndef ETX_RUNTIME_KERNELS_MATMUL_GEMM_EPILOGUE_H
 #define ETX_RUNTIME_KERNELS_MATMUL_GEMM_EPILOGUE_H
@@ -12,7 +12,7 @@ void etx_gemm_epilogue_add(const etx_gemm* product, etx_compute_type wide,
                            size_t row, size_t column, size_t columns,
                            void* sums);
 
-// The same in float32, followed by the additions of the chain
+// The same in float32, followed by the fused chain if it only adds a tensor
 // (etx_chain_added).
 void etx_gemm_epilogue_run(const etx_gemm* product, size_t row, size_t column,
                            size_t columns, float* sums);

@@ -14,8 +14,8 @@ typedef struct etx_gemm_area {
 } etx_gemm_area;
 
 // float32 and narrower floats, sums tap by tap: blocks of right are packed on
-// the stack in groups of columns, or right is given as panels. The additions of
-// the chain (etx_chain_added) are done here, too.
+// the stack in groups of columns, or right is given as panels. A fused
+// chain that only adds a tensor (etx_chain_added) is computed here, too.
 void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
                      const etx_gemm_area* area);
 

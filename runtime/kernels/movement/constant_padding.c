@@ -1,7 +1,9 @@
 // constant_pad_nd: a tensor in a frame of one number; negative pads crop.
 //
-// Each row of out is written once. Rows of the frame are filled; other rows are
-// a piece of a row of self between two filled pieces.
+// If both tensors are contiguous, each row of out is written once: rows of the
+// frame are filled, and other rows are a piece of a row of self between two
+// filled pieces. With other strides, out is filled, and the part of self that
+// is not cropped is copied over it.
 
 #include <string.h>
 
@@ -72,6 +74,7 @@ static void write_rows(const pad_frame* f) {
   }
 }
 
+// `pad` has pairs (before, after) for the last dimensions, the last one first.
 static pad_frame frame_of(const etx_call* call) {
   pad_frame f = {.self = etx_call_tensor(call, ETX_ARG_constant_pad_nd_self),
                  .out = etx_call_tensor(call, ETX_ARG_constant_pad_nd_out)};
@@ -87,7 +90,7 @@ static pad_frame frame_of(const etx_call* call) {
   return f;
 }
 
-// `pad` has a pair for each dimension, from the last one on.
+// For contiguous tensors.
 static etx_status run_dense(etx_call* call) {
   const pad_frame f = frame_of(call);
   write_rows(&f);

@@ -1,8 +1,8 @@
 // native_layer_norm and native_group_norm.
 //
 // For each row or group: mean and variance (moments.h), then a pass that writes
-// the result, then the saved mean and 1 / sqrt(variance + eps). In this order,
-// outputs may be in place of an operand of the same size.
+// the result, then the saved mean and 1 / sqrt(variance + eps). Because of this
+// order, an output may overwrite an operand of the same size.
 
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -145,7 +145,7 @@ static void write_row(const norm_params* n, const char* in, char* out,
 typedef struct layer_norm {
   norm_params n;
   statistics s;
-  const etx_softmax_loops* line;
+  const etx_row_loops* loops;
   const char* in;
   char* out;
 } layer_norm;
@@ -176,6 +176,7 @@ static const float* parameter_or_fill(const norm_params* n,
 static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
   const norm_params* n = &l->n;
   float weights[SHORT_ROW], biases[SHORT_ROW];
+  // Without a bias, -0 is added: x + -0 is x for every x, also for -0.
   const etx_layer_norm_rows rows = {
       .in = (const float*)(const void*)l->in + first * n->count,
       .out = (float*)(void*)l->out + first * n->count,
@@ -186,7 +187,7 @@ static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
       .rows = end - first,
       .count = n->count,
       .eps = (float)n->eps};
-  l->line->normalize(&rows);
+  l->loops->normalize(&rows);
 }
 
 // True for float16 and bfloat16 rows that fit a block: each row is converted
@@ -265,8 +266,10 @@ static void normalize_rows(const void* context, size_t first, size_t end) {
   }
 }
 
-// True if the statistics overwrite weight or bias, which all rows read. Then
-// rows are computed by one thread.
+// True if the statistics overwrite weight or bias, which all rows read. In
+// files of etx, only a call with one row does that. In files of others, a row
+// may change what later rows read. One thread then computes all rows, so that
+// results are the same in every run.
 static bool overwrites_parameters(const layer_norm* l) {
   const char* const read[] = {l->n.weight.data, l->n.bias.data};
   for (size_t i = 0; i < 2; ++i) {
@@ -282,7 +285,7 @@ static etx_status run_layer_norm(etx_call* call) {
       etx_instruction_set_within(call->parallel->instruction_set);
   const layer_norm l = {
       norm_params_of(call, 2, 4), statistics_of(call, 6),
-      &etx_float_loops_of(set)->line,
+      &etx_float_loops_of(set)->rows,
       etx_call_tensor(call, ETX_ARG_native_layer_norm_input)->data,
       etx_call_tensor(call, ETX_ARG_native_layer_norm_out0)->data};
   const size_t rows = (size_t)call->prepared[0];

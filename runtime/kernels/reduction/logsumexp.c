@@ -36,11 +36,11 @@ static double raise_max(etx_accumulators* acc, size_t at, double max) {
 
 static void block_f32(etx_accumulators* acc, size_t at, const float* x,
                       size_t count) {
-  const etx_softmax_loops* line = &etx_float_loops_best()->line;
+  const etx_row_loops* loops = &etx_float_loops_best()->rows;
   float exps[ETX_BLOCK];
-  const float max = line->scale(exps, x, count, 1.0f, x[0]);
+  const float max = loops->scale(exps, x, count, 1.0f, x[0]);
   const float shift = (float)raise_max(acc, at, (double)max);
-  acc->other.f64[at] += (double)line->raise(exps, x, count, shift);
+  acc->other.f64[at] += (double)loops->raise(exps, x, count, shift);
 }
 
 static void row_f32(etx_accumulators* acc, size_t at, const void* elements,

@@ -23,7 +23,7 @@
 typedef struct softmax {
   etx_compute_type compute;  // ETX_COMPUTE_F32 or ETX_COMPUTE_F64
   bool is_log;
-  const etx_softmax_loops* line;
+  const etx_row_loops* loops;
 } softmax;
 
 enum { MIN_VECTORISED = 32 };  // shorter lines use scalar loops
@@ -48,8 +48,8 @@ static float exp_short(float* out, const float* in, size_t count, float m) {
 
 static float row_max(const softmax* s, float* out, const float* in,
                      size_t count) {
-  return s->line->scale(out, in, count, 1.0f,
-                        etx_f32_of_bits(UINT32_C(0xff800000)));
+  return s->loops->scale(out, in, count, 1.0f,
+                         etx_f32_of_bits(UINT32_C(0xff800000)));
 }
 
 static void softmax_dense(const softmax* s, float* out, const float* in,
@@ -61,8 +61,8 @@ static void softmax_dense(const softmax* s, float* out, const float* in,
     return;
   }
   const float m = row_max(s, out, in, count);
-  const float scale = 1.0f / s->line->raise(out, out, count, m);
-  (void)s->line->scale(out, out, count, scale, 0);
+  const float scale = 1.0f / s->loops->raise(out, out, count, m);
+  (void)s->loops->scale(out, out, count, scale, 0);
 }
 
 // Adjacent rows.
@@ -75,14 +75,14 @@ static void softmax_rows(const softmax* s, float* out, const float* in,
                                            : row_max(s, row, from, count);
     for (size_t i = 0; i < count; ++i) row[i] = from[i] - m;
   }
-  (void)s->line->raise(out, out, rows * count, 0);
+  (void)s->loops->raise(out, out, rows * count, 0);
   for (size_t r = 0; r < rows; ++r) {
     float* const row = out + r * count;
     const float scale = 1.0f / etx_striped_sum_f32(row, count);
     if (count < MIN_VECTORISED) {
       for (size_t i = 0; i < count; ++i) row[i] *= scale;
     } else {
-      (void)s->line->scale(row, row, count, scale, 0);
+      (void)s->loops->scale(row, row, count, scale, 0);
     }
   }
 }
@@ -100,7 +100,7 @@ static void log_softmax_dense(const softmax* s, float* out, const float* in,
     in = out;
     for (size_t done = 0; done < count; done += 256) {
       const size_t part = count - done < 256 ? count - done : 256;
-      sum += (double)s->line->raise(exps, in + done, part, m);
+      sum += (double)s->loops->raise(exps, in + done, part, m);
     }
   }
   const float shift = etx_log_f32((float)sum);
@@ -419,7 +419,7 @@ static void visit(const etx_axis_lines* lines, void* context) {
 static etx_status run_over(const etx_call* call, bool is_log) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_log_softmax_self);
   softmax s = {etx_compute_type_of(self->dtype), is_log,
-               &etx_float_loops_best()->line};
+               &etx_float_loops_best()->rows};
   etx_axis_iterator_visit(
       etx_call_tensor(call, ETX_ARG_log_softmax_out), self,
       etx_wrap_dimension(etx_call_integer(call, ETX_ARG_log_softmax_dim),

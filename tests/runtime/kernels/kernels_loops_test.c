@@ -158,18 +158,18 @@ static void steps_are_rounded_once(void** state) {
 }
 
 // Computes the steps one by one. Memory behind a line is unchanged.
-static void try_line(const etx_softmax_loops* line, const float* x,
-                     size_t count, float least) {
+static void try_line(const etx_row_loops* loops, const float* x, size_t count,
+                     float least) {
   float out[700], want[700], largest = least;
   for (size_t i = 0; i < 700; ++i) out[i] = want[i] = -1;
   for (size_t i = 0; i < count; ++i) {
     want[i] = x[i] * 0.3f;
     largest = want[i] > largest ? want[i] : largest;
   }
-  assert_true(line->scale(out, x, count, 0.3f, least) == largest);
+  assert_true(loops->scale(out, x, count, 0.3f, least) == largest);
   assert_memory_equal(out, want, sizeof out);
   for (size_t i = 0; i < count; ++i) want[i] = etx_exp_f32(want[i] - largest);
-  const float sum = line->raise(out, out, count, largest);
+  const float sum = loops->raise(out, out, count, largest);
   const float wanted = etx_striped_sum_f32(want, count);
   assert_memory_equal(&sum, &wanted, sizeof sum);
   assert_memory_equal(out, want, sizeof out);
@@ -184,22 +184,22 @@ static void lines_of_any_length_give_the_same_bits(void** state) {
   }
   for (int set = ETX_SET_BASE; set <= (int)widest();
        set = test_next_instruction_set(set)) {
-    const etx_softmax_loops* line =
-        &etx_float_loops_of((etx_instruction_set)set)->line;
+    const etx_row_loops* loops =
+        &etx_float_loops_of((etx_instruction_set)set)->rows;
     for (size_t count = 0; count < 600; count += count < 80 ? 1 : 13) {
-      try_line(line, x + count, count, -1e30f);
-      try_line(line, x + count, count, 20);
+      try_line(loops, x + count, count, -1e30f);
+      try_line(loops, x + count, count, 20);
     }
     // NaN is not taken as the largest element, but is in the sum.
     float with_nan[20] = {1, NAN, 3};
-    assert_true(line->scale(with_nan, with_nan, 20, 1, 2) == 3);
+    assert_true(loops->scale(with_nan, with_nan, 20, 1, 2) == 3);
     assert_true(isnan(with_nan[1]));
-    assert_true(isnan(line->raise(with_nan, with_nan, 20, 3)));
+    assert_true(isnan(loops->raise(with_nan, with_nan, 20, 3)));
   }
 }
 
 // Normalises each row step by step. Memory behind the rows is unchanged.
-static void try_norm(const etx_softmax_loops* line, const float* x, size_t rows,
+static void try_norm(const etx_row_loops* loops, const float* x, size_t rows,
                      size_t count) {
   static float out[COUNT], want[COUNT];
   float means[9] = {0}, scales[9] = {0}, mean, scale;
@@ -208,7 +208,7 @@ static void try_norm(const etx_softmax_loops* line, const float* x, size_t rows,
   for (size_t i = 0; i < COUNT; ++i) out[i] = want[i] = -1;
   const etx_layer_norm_rows n = {x,      out,  weight, bias, means,
                                  scales, rows, count,  0.25f};
-  line->normalize(&n);
+  loops->normalize(&n);
   for (size_t r = 0; r < rows; ++r) {
     const float* row = x + r * count;
     mean = etx_striped_sum_f32(row, count) / (float)count;
@@ -231,22 +231,22 @@ static void rows_of_any_length_are_normalised(void** state) {
   test_random_floats(x, COUNT, 3);
   for (int set = ETX_SET_BASE; set <= (int)widest();
        set = test_next_instruction_set(set)) {
-    const etx_softmax_loops* line =
-        &etx_float_loops_of((etx_instruction_set)set)->line;
+    const etx_row_loops* loops =
+        &etx_float_loops_of((etx_instruction_set)set)->rows;
     for (size_t count = 1; count < 300; count += count < 80 ? 1 : 13) {
-      try_norm(line, x, 1 + count % 8, count);
+      try_norm(loops, x, 1 + count % 8, count);
     }
     // The output may be the input.
     float own[3 * 20], out[3 * 20], means[3], scales[3];
     memcpy(own, x, sizeof own);
     const etx_layer_norm_rows apart = {x, out, x, x, means, scales, 3, 20, 0};
     const etx_layer_norm_rows same = {own, own, x, x, means, scales, 3, 20, 0};
-    line->normalize(&apart);
-    line->normalize(&same);
+    loops->normalize(&apart);
+    loops->normalize(&same);
     assert_memory_equal(own, out, sizeof out);
     // The mean of a row with an infinity is NaN.
     own[0] = INFINITY;
-    line->normalize(&same);
+    loops->normalize(&same);
     assert_true(isnan(means[0]) && !isnan(means[1]));
   }
 }

@@ -28,7 +28,7 @@ typedef struct etx_float_loops {
   // into rows that are `to_row` bytes apart.
   void (*transpose_16x16)(char* to, ptrdiff_t to_row, const char* from,
                           ptrdiff_t from_row);
-  etx_softmax_loops line;
+  etx_row_loops rows;
 } etx_float_loops;
 
 // The baseline, which every processor of the target has.

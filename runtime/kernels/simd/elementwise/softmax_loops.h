@@ -21,7 +21,7 @@ typedef struct etx_layer_norm_rows {
 } etx_layer_norm_rows;
 
 // `out` may be `in`.
-typedef struct etx_softmax_loops {
+typedef struct etx_row_loops {
   // out = in * factor. Returns the largest of the results and `least`; NaN does
   // not count.
   float (*scale)(float* out, const float* in, size_t count, float factor,
@@ -30,6 +30,6 @@ typedef struct etx_softmax_loops {
   // etx_striped_sum_f32 (striped_sum.h).
   float (*raise)(float* out, const float* in, size_t count, float shift);
   void (*normalize)(const etx_layer_norm_rows* norm);
-} etx_softmax_loops;
+} etx_row_loops;
 
 #endif

@@ -28,6 +28,7 @@ class Encode(nn.Module):
 
 
 def encode(count):
+    # END is 0 and PADDING is the last id: neither is drawn.
     return seeded(lambda: Encode(count)), (ids(count, opus_mt.PADDING),)
 
 
@@ -55,7 +56,8 @@ def resnet():
         embedding_size=64, hidden_sizes=[64, 128, 256, 512],
         depths=[2, 2, 2, 2], layer_type="basic", num_labels=1000)
     model = seeded(lambda: ResNetForImageClassification(sizes))
-    return with_statistics(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
+    return with_statistics(First(model, "pixel_values"),
+                           (floats(1, 3, 224, 224),))
 
 
 def mobilenet():
@@ -63,12 +65,14 @@ def mobilenet():
                               MobileNetV2ForImageClassification)
     sizes = MobileNetV2Config(tf_padding=False, num_labels=1000)
     model = seeded(lambda: MobileNetV2ForImageClassification(sizes))
-    return with_statistics(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
+    return with_statistics(First(model, "pixel_values"),
+                           (floats(1, 3, 224, 224),))
 
 
 # ---- a step of two Llama layers with a cache ----
 
-WIDTH, HEADS, SHARED, HEAD, INNER, LAYERS = 1024, 16, 4, 64, 2816, 2
+# Grouped-query attention: four heads of queries share one of keys and values.
+WIDTH, HEADS, KV_HEADS, HEAD, INNER, LAYERS = 1024, 16, 4, 64, 2816, 2
 LIVE, CAPACITY = 128, 256
 
 
@@ -87,20 +91,20 @@ class LlamaLayer(nn.Module):
         super().__init__()
         self.before, self.between = RootNorm(), RootNorm()
         self.q = nn.Linear(WIDTH, HEADS * HEAD, bias=False)
-        self.k = nn.Linear(WIDTH, SHARED * HEAD, bias=False)
-        self.v = nn.Linear(WIDTH, SHARED * HEAD, bias=False)
+        self.k = nn.Linear(WIDTH, KV_HEADS * HEAD, bias=False)
+        self.v = nn.Linear(WIDTH, KV_HEADS * HEAD, bias=False)
         self.o = nn.Linear(HEADS * HEAD, WIDTH, bias=False)
         self.gate = nn.Linear(WIDTH, INNER, bias=False)
         self.up = nn.Linear(WIDTH, INNER, bias=False)
         self.down = nn.Linear(INNER, WIDTH, bias=False)
-        self.register_buffer("keys", torch.zeros(1, SHARED, CAPACITY, HEAD))
-        self.register_buffer("values", torch.zeros(1, SHARED, CAPACITY, HEAD))
+        self.register_buffer("keys", torch.zeros(1, KV_HEADS, CAPACITY, HEAD))
+        self.register_buffer("values", torch.zeros(1, KV_HEADS, CAPACITY, HEAD))
 
     def rows(self, x, turn):
         y = self.before(x)
         return (turn(self.q(y).view(1, 1, HEADS, HEAD).transpose(1, 2)),
-                turn(self.k(y).view(1, 1, SHARED, HEAD).transpose(1, 2)),
-                self.v(y).view(1, 1, SHARED, HEAD).transpose(1, 2))
+                turn(self.k(y).view(1, 1, KV_HEADS, HEAD).transpose(1, 2)),
+                self.v(y).view(1, 1, KV_HEADS, HEAD).transpose(1, 2))
 
     def after(self, x, mixed):
         x = x + self.o(mixed.transpose(1, 2).reshape(1, 1, HEADS * HEAD))
@@ -109,8 +113,8 @@ class LlamaLayer(nn.Module):
 
 
 def mix(q, keys, values, mask=None):
-    keys = keys.repeat_interleave(HEADS // SHARED, 1)
-    values = values.repeat_interleave(HEADS // SHARED, 1)
+    keys = keys.repeat_interleave(HEADS // KV_HEADS, 1)
+    values = values.repeat_interleave(HEADS // KV_HEADS, 1)
     return functional.scaled_dot_product_attention(q, keys, values,
                                                    attn_mask=mask)
 
@@ -125,7 +129,7 @@ class Llama(nn.Module):
         self.register_buffer("cosines", angles.cos())
         self.register_buffer("sines", angles.sin())
         self.register_buffer("places", torch.arange(CAPACITY))
-        past = floats(2 * LAYERS, 1, SHARED, CAPACITY, HEAD)
+        past = floats(2 * LAYERS, 1, KV_HEADS, CAPACITY, HEAD)
         for index, layer in enumerate(self.layers):
             layer.keys.copy_(past[2 * index])
             layer.values.copy_(past[2 * index + 1])

@@ -22,6 +22,7 @@ from shapes import (BATCH, CAPACITY, END, HEAD, HEADS, INNER, LAYERS, NAME,
 def source(row=0):
     """32 tokens, the same in every run; the last is the end mark."""
     generator = torch.Generator().manual_seed(SEED + row)
+    # END is 0 and PADDING is the last id: neither is drawn.
     ids = torch.randint(1, PADDING, (SOURCE,), generator=generator).tolist()
     ids[-1] = END
     return ids

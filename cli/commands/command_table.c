@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-int etx_command_table_help(etx_command_table table, const char* form) {
+int etx_command_table_run_help(etx_command_table table, const char* form) {
   char name[32];
   char help[32];
   char* arguments[] = {name, help, NULL};

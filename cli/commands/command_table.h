@@ -19,6 +19,6 @@ typedef struct etx_command_table {
 
 // Runs every command with --help=FORM (help_formats.def). Stops at the first
 // exit code that is not 0 and returns it.
-int etx_command_table_help(etx_command_table table, const char* form);
+int etx_command_table_run_help(etx_command_table table, const char* form);
 
 #endif

@@ -33,7 +33,8 @@ static void print_tail(void) {
 
 int etx_manual_page_print(etx_command_table commands) {
   print_head(commands);
-  const int code = etx_command_table_help(commands, "man");
+  // Every command prints its section.
+  const int code = etx_command_table_run_help(commands, "man");
   print_tail();
   return code;
 }

@@ -29,7 +29,7 @@ static int print_bash(etx_command_table commands) {
       "  case ${COMP_WORDS[1]} in\n"
       "    help) values=$commands ;;\n",
       stdout);
-  const int code = etx_command_table_help(commands, "bash");
+  const int code = etx_command_table_run_help(commands, "bash");
   fputs(
       "  esac\n"
       "  if [ -n \"$values\" ] && [ \"$values\" != @ ]; then\n"
@@ -61,7 +61,7 @@ static int print_zsh(etx_command_table commands) {
       "  shift words\n"
       "  (( CURRENT-- ))\n"
       "  case $words[1] in");
-  const int code = etx_command_table_help(commands, "zsh");
+  const int code = etx_command_table_run_help(commands, "zsh");
   puts(
       "  esac\n}\nif [ \"$funcstack[1]\" = _etx ]; then _etx; else compdef "
       "_etx etx; fi");
@@ -75,7 +75,7 @@ static int print_fish(etx_command_table commands) {
     etx_help_print_quoted(commands.items[i].sentence);
     puts("'");
   }
-  return etx_command_table_help(commands, "fish");
+  return etx_command_table_run_help(commands, "fish");
 }
 
 int etx_shell_completion_print(etx_command_table commands, etx_shell shell) {

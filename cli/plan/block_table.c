@@ -172,7 +172,8 @@ static etx_status read_field(const table_parser* p, column kind, etx_text field,
       if (field.size == 0) return ETX_OK;
       return etx_diag_fail_line(p->diag, ETX_UNSUPPORTED, p->line, 1,
                                 "lifetime gaps are not supported: found '%t'; "
-                                "without it the plan is valid too",
+                                "leave the field empty: the plan is then "
+                                "valid, but may be larger",
                                 field);
     default:
       return ETX_OK;

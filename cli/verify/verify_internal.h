@@ -1,14 +1,16 @@
 // The steps of the proof of one method. What cli/memory uses too is declared in
 // verify_method.h.
 //
-//   verify_rebinding       values that take over the header of another tensor
+//   verify_rebinding       values that take over the header (address, sizes,
+//                          strides) of another tensor
 //   verify_in_place        outputs that share bytes with arguments
 //   verify_valid_values    which values are valid, by the byte intervals of
 //                          verify_interval_tree
 //   verify_dataflow        the main part: a forward analysis over all paths
 //   verify_loop_rows       tensors that a loop fills row by row
 //   verify_shapes          sizes against the shape rules of the operators
-//   verify_state           what all methods must agree about (verify_state.h)
+//
+// What all methods must agree about is in verify_state.h.
 //
 // All functions return ETX_BAD_PLAN with a message if the plan is wrong,
 // ETX_UNSUPPORTED if nothing can be proved, and ETX_OUT_OF_MEMORY.

@@ -1,9 +1,10 @@
 // Fuses chains of elementwise operators into one loop over memory. The chain is
-// a postfix expression over x and a list of other tensors:
+// a postfix expression over x and a list of other tensors. A number in its text
+// is a position in the list:
 //
 //   mul(silu(a), b)                         ->  chain(a, [b],
 //                                                     "x silu 0 multiply")
-//   where(gt(x, 0), x, exp(x))              ->  chain(x, [0],
+//   where(gt(x, 5), x, exp(x))              ->  chain(x, [5],
 //                                                     "0 x less x x exp
 //                                                     select")
 //   div(mul(x, clamp(add(x, 3), 0, 6)), 6)  ->  chain(x, [], "x hardswish")
@@ -42,8 +43,9 @@ static bool inline_operands(const etx_rewrite* rewrite,
   return is_changed;
 }
 
-// True for where(), whose condition has been fused into it.
-static bool has_comparison(const etx_ir_node* node) {
+// True for a where(). etx_chain_expression_read accepts it only with a
+// comparison as condition, and has read that into the chain too.
+static bool includes_comparison(const etx_ir_node* node) {
   return node->op->id == ETX_OP_where_self_out;
 }
 
@@ -65,7 +67,8 @@ static etx_status fuse_chain(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const builder = &rewrite->builder;
   etx_chain_expression chain;
   if (!etx_chain_expression_read(rewrite, builder->node, &chain) ||
-      !(inline_operands(rewrite, &chain) || has_comparison(builder->node))) {
+      !(inline_operands(rewrite, &chain) ||
+        includes_comparison(builder->node))) {
     return ETX_OK;
   }
   etx_chain_expression_shorten(rewrite, &chain);

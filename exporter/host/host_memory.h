@@ -1,8 +1,9 @@
 // The exporter's memory: a pool of blocks from malloc, freed all at once.
 //
 // Everything that the exporter builds (IR, expressions, constants) lives in one
-// pool until the command ends; no object is freed on its own. No other file of
-// the exporter calls malloc.
+// pool until the command ends; no object is freed on its own. Working memory of
+// a single pass, reader or planner is in a pool of its own, which ends with it.
+// No other file of the exporter calls malloc.
 
 #ifndef ETX_EXPORTER_HOST_HOST_MEMORY_H
 #define ETX_EXPORTER_HOST_HOST_MEMORY_H

@@ -116,8 +116,10 @@ static etx_status solve(memory_planner* p, const etx_plan_problem* problem,
 static etx_status find_peak(memory_planner* p, const etx_plan_problem* problem,
                             const etx_plan_gap* gaps, size_t gap_count,
                             size_t node_count, size_t* out_node) {
+  // Times are the nodes and, after them, the end of the method, at which
+  // outputs are read. A block that is live at the end ends one later.
   int64_t* const change =
-      etx_pool_take(&p->pool, (node_count + 3) * sizeof *change);
+      etx_pool_take(&p->pool, (node_count + 2) * sizeof *change);
   if (change == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < problem->block_count; ++i) {
     change[problem->blocks[i].start] += (int64_t)problem->blocks[i].size;

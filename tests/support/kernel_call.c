@@ -167,7 +167,7 @@ static etx_status size_output(void* context, const etx_value* output,
   int32_t sizes[ETX_MAX_RANK];
   for (size_t i = 0; i < shape->rank; ++i) sizes[i] = (int32_t)shape->dims[i];
   etx_dtype dtype = c->result_dtype;
-  if (dtype == ETX_DTYPE_COUNT) dtype = shape->dtype;
+  if (dtype == TEST_CALL_RULE_DTYPE) dtype = shape->dtype;
   new_tensor(c, value, dtype, shape->rank, sizes, NULL);
   return ETX_OK;
 }

@@ -54,8 +54,11 @@ void test_call_reals(test_call* c, size_t count, const double* reals);
 // The last `count` arguments, which are tensors or None, become one list.
 void test_call_gather_list(test_call* c, size_t count);
 
-// Makes the out tensors as the shape rule sizes them (`dtype` for each of
-// them, ETX_DTYPE_COUNT: the rule's), prepares and runs.
+// For test_call_run: the out tensors have the types that the shape rule finds.
+#define TEST_CALL_RULE_DTYPE ETX_DTYPE_COUNT
+
+// Makes the out tensors with the sizes that the shape rule finds and with type
+// `dtype`, prepares and runs.
 etx_status test_call_run(test_call* c, etx_dtype dtype);
 
 const etx_tensor* test_call_result(const test_call* c, size_t index);

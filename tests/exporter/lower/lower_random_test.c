@@ -314,7 +314,8 @@ static void any_arguments_are_lowered_or_refused(void** state) {
   for (uint64_t seed = 1; seed <= GRAPHS; ++seed) {
     if (only != NULL && strtoull(only, NULL, 10) != seed) continue;
     make_graph(&m, seed);
-    // Shown by sanitizers' reports as well as by failed assertions.
+    // Names the first operator before a sanitizer or an assertion ends the
+    // program.
     if (only != NULL) printf("%s\n", m.method->nodes[0].aten.data);
     lowered +=
         run_passes(&m, seed % 2 == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH);

@@ -236,7 +236,7 @@ static etx_status update(test_call* c, int64_t start, int64_t first_index) {
     test_call_tensor(c, ETX_DTYPE_INT64, 2, (const int32_t[]){1, 2}, NULL,
                      indices);
   }
-  return test_call_run(c, ETX_DTYPE_COUNT);
+  return test_call_run(c, TEST_CALL_RULE_DTYPE);
 }
 
 // A start position or an index outside of the cache is refused, and the cache

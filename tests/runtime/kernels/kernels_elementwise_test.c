@@ -166,7 +166,7 @@ static void integers_wrap(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){3}, NULL, a);
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){3}, NULL, b);
   test_call_integer(&c, 1);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t sums[] = {INT32_MIN, INT32_MAX, 5};
   assert_memory_equal(test_call_result(&c, 0)->data, sums, sizeof sums);
   test_call_end(&c);
@@ -184,7 +184,7 @@ static void the_smallest_integer_divides_by_minus_one(void** unused) {
     test_call_begin(&c, names[k]);
     test_call_tensor(&c, ETX_DTYPE_INT64, 1, (int32_t[]){2}, NULL, a);
     test_call_tensor(&c, ETX_DTYPE_INT64, 1, (int32_t[]){2}, NULL, b);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     assert_memory_equal(test_call_result(&c, 0)->data, want[k], sizeof want[k]);
     test_call_end(&c);
   }
@@ -223,7 +223,7 @@ static void a_divisor_of_zero_is_refused(void** unused) {
   test_call_begin(&c, "aten::floor_divide.out");
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){100}, NULL, sevens);
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){100}, NULL, zeros);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   assert_true(test_message_is(
       &c.diag, "a divisor is zero, in 'aten::floor_divide.out'"));
   test_call_end(&c);
@@ -244,7 +244,7 @@ static void comparisons_handle_nan_and_signed_zero(void** unused) {
     test_call_begin(&c, cases[k].name);
     test_call_floats(&c, 1, (int32_t[]){4}, a);
     test_call_floats(&c, 1, (int32_t[]){4}, b);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     assert_memory_equal(test_call_result(&c, 0)->data, cases[k].want, 4);
     test_call_end(&c);
   }
@@ -258,7 +258,7 @@ static void mixed_types_are_promoted(void** unused) {
   test_call_begin(&c, "aten::mul.out");
   test_call_tensor(&c, ETX_DTYPE_INT64, 1, (int32_t[]){3}, NULL, a);
   test_call_floats(&c, 1, (int32_t[]){3}, b);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_result(&c, 0)->dtype, ETX_DTYPE_FLOAT32);
   const float want[] = {0.5f, -0.5f, -3};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
@@ -283,7 +283,7 @@ static void where_chooses_under_a_broadcast_mask(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_BOOL, 1, (int32_t[]){3}, NULL, mask);
   test_call_floats(&c, 2, (int32_t[]){2, 3}, a_elements);
   test_call_floats(&c, 0, NULL, (float[]){9});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const float* got = test_call_result(&c, 0)->data;
   for (size_t i = 0; i < 6; ++i) {
     assert_true(got[i] == (mask[i % 3] ? a_elements[i] : 9));
@@ -298,7 +298,7 @@ static void functions_read_strided_tensors(void** unused) {
   test_call_begin(&c, "aten::exp.out");
   test_call_tensor(&c, ETX_DTYPE_FLOAT32, 2, (int32_t[]){13, 7},
                    (int32_t[]){1, 13}, a_elements);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const float* got = test_call_result(&c, 0)->data;
   for (size_t i = 0; i < 13 * 7; ++i) {
     const double want = exp((double)a_elements[i % 7 * 13 + i / 7]);
@@ -377,7 +377,7 @@ static void bitwise_operators_take_a_number(void** state) {
     test_call_begin(&c, operators[how].name);
     test_call_tensor(&c, dtype, 1, &count, NULL, elements);
     test_call_integer(&c, number);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const size_t width = etx_dtype_bytes(dtype);
     const char* got = test_call_result(&c, 0)->data;
     for (size_t i = 0; i < (size_t)count; ++i) {

@@ -33,7 +33,7 @@ static void embedding_copies_rows(void** unused) {
   test_call_integer(&c, -1);
   test_call_boolean(&c, false);
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {8, 9, 0, 1, 8, 9};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -48,7 +48,7 @@ static void a_row_out_of_range_is_reported(void** unused) {
   test_call_integer(&c, -1);
   test_call_boolean(&c, false);
   test_call_boolean(&c, false);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   assert_true(test_message_is(
       &c.diag, "index 5 is not in 0..4, in 'aten::embedding.out'"));
   test_call_end(&c);
@@ -62,7 +62,7 @@ static void an_index_without_dimensions_needs_an_element(void** unused) {
   test_call_integer(&c, 0);
   indices(&c, 0, NULL, (int64_t[]){0});
   counted(&c, 1, (int32_t[]){0});
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   assert_true(test_message_is(&c.diag,
                               "size 1 of 'index' exceeds size 0 of 'src', in "
                               "'aten::scatter.src_out'"));
@@ -99,15 +99,15 @@ static void random_indices_select_elements(void** unused) {
       }
     }
     test_call_gather_list(&c, 3);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const int32_t* got = test_call_result(&c, 0)->data;
     const int32_t left = sizes[without];
     for (int32_t i = 0; i < 2 * 3 * left; ++i) {
-      // The result has sizes [left, 2, 3] if the indices are consecutive
-      // dimensions, else [2, 3, left].
-      const bool is_front = without == 0;
-      const int32_t n = is_front ? i / 6 : i % left;
-      const int32_t pair = is_front ? i % 6 : i / left;
+      // The result has sizes [left, 2, 3] if dimension 0 has no index.
+      // Otherwise the indices are first or apart, and it has [2, 3, left].
+      const bool is_left_first = without == 0;
+      const int32_t n = is_left_first ? i / 6 : i % left;
+      const int32_t pair = is_left_first ? i % 6 : i / left;
       int64_t position[3];
       for (size_t d = 0; d < 3; ++d) {
         position[d] =
@@ -136,7 +136,7 @@ static void index_put_writes_broadcast_rows(void** unused) {
   (void)unused;
   test_call c;
   put_index(&c, "aten::index_put.out", false, (int64_t[]){-1, 0}, 2);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {100, 200, 300, 3, 4, 5, 6, 7, 8, 100, 200, 300};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -146,7 +146,7 @@ static void index_put_adds_equal_indices_twice(void** unused) {
   (void)unused;
   test_call c;
   put_index(&c, "aten::index_put_", true, (int64_t[]){1, 1}, 2);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 1, 2, 203, 404, 605, 6, 7, 8, 9, 10, 11};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -156,7 +156,7 @@ static void a_refused_index_writes_nothing(void** unused) {
   (void)unused;
   test_call c;
   put_index(&c, "aten::index_put_", false, (int64_t[]){0, 1, 4}, 3);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   assert_true(test_message_is(
       &c.diag, "index 4 is not in -4..3, in 'aten::index_put_'"));
   assert_memory_equal(c.values[0].as.tensor.data, counting,
@@ -164,16 +164,18 @@ static void a_refused_index_writes_nothing(void** unused) {
   test_call_end(&c);
 }
 
-// The gradient of four results over a 4 x 4 plane.
+// The gradients of four results, each of which goes to the element of a 4 x 4
+// plane that `chosen` names. -1 drops the gradient.
 static etx_status pool_back(test_call* c, etx_dtype dtype,
                             const int64_t* chosen) {
   static const double zeros[16] = {0};
-  static const float ones[4] = {1, 2, 3, 4};
-  static const uint16_t halves[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
+  static const float gradients[4] = {1, 2, 3, 4};
+  static const uint16_t half_gradients[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
   const int64_t two[] = {2, 2}, zero[] = {0, 0}, one[] = {1, 1};
   test_call_begin(c, "aten::max_pool2d_with_indices_backward.grad_input");
-  test_call_tensor(c, dtype, 4, (int32_t[]){1, 1, 2, 2}, NULL,
-                   dtype == ETX_DTYPE_FLOAT32 ? (const void*)ones : halves);
+  test_call_tensor(
+      c, dtype, 4, (int32_t[]){1, 1, 2, 2}, NULL,
+      dtype == ETX_DTYPE_FLOAT32 ? (const void*)gradients : half_gradients);
   test_call_tensor(c, dtype, 4, (int32_t[]){1, 1, 4, 4}, NULL, zeros);
   test_call_integers(c, 2, two);
   test_call_integers(c, 2, two);
@@ -220,7 +222,7 @@ static void a_mask_selects_elements(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){3}, NULL,
                    (int32_t[]){70, 80, 90});
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 70, 2, 80, 4, 90};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -237,7 +239,7 @@ static void values_must_be_as_many_as_the_mask_has(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){2}, NULL,
                    (int32_t[]){70, 80});
   test_call_boolean(&c, false);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   assert_memory_equal(c.values[0].as.tensor.data, counting,
                       3 * sizeof(int32_t));
   test_call_end(&c);
@@ -251,7 +253,7 @@ static void gather_reads_along_a_dimension(void** unused) {
   test_call_integer(&c, 1);
   indices(&c, 2, (int32_t[]){2, 2}, (int64_t[]){2, 0, 1, 1});
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {2, 0, 4, 4};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -266,7 +268,7 @@ static void scatter_writes_along_a_dimension(void** unused) {
   indices(&c, 1, (int32_t[]){3}, (int64_t[]){0, 0, 2});
   test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){3}, NULL,
                    (int32_t[]){10, 20, 30});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {30, 1, 32};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -296,7 +298,7 @@ static void scatter_writes_a_number(void** unused) {
       indices(&c, 2, sizes, wide);
     }
     test_call_integer(&c, 77);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
     test_call_end(&c);
   }
@@ -309,7 +311,7 @@ static void index_select_keeps_the_rank(void** unused) {
   counted(&c, 2, (int32_t[]){2, 3});
   test_call_integer(&c, -1);
   indices(&c, 1, (int32_t[]){2}, (int64_t[]){2, 2});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {2, 2, 5, 5};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -322,7 +324,7 @@ static void empty_indices_select_nothing(void** unused) {
   counted(&c, 2, (int32_t[]){2, 3});
   indices(&c, 1, (int32_t[]){0}, NULL);
   test_call_gather_list(&c, 1);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_result(&c, 0)->sizes[0], 0);
   test_call_end(&c);
 }

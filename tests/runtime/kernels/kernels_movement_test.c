@@ -61,7 +61,7 @@ static void permute_moves_every_dimension(void** unused) {
     test_call_begin(&c, "aten::permute_copy.out");
     counted(&c, rank, sizes);
     test_call_integers(&c, rank, dims);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const etx_tensor* out = test_call_result(&c, 0);
     for (size_t i = 0; i < etx_tensor_numel(out); ++i) {
       locate(out, i, position);
@@ -91,7 +91,7 @@ static void bytes_are_transposed(void** unused) {
     test_call_begin(&c, "aten::permute_copy.out");
     test_call_tensor(&c, ETX_DTYPE_UINT8, 3, sizes, NULL, bytes);
     test_call_integers(&c, 3, dims);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const etx_tensor* out = test_call_result(&c, 0);
     for (size_t i = 0; i < etx_tensor_numel(out); ++i) {
       locate(out, i, position);
@@ -122,7 +122,7 @@ static void large_planes_are_transposed(void** unused) {
     test_call_begin(&c, "aten::permute_copy.out");
     test_call_tensor(&c, dtype, 2, sizes, NULL, numbers);
     test_call_integers(&c, 2, (int64_t[]){1, 0});
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const uint8_t* out = test_call_result(&c, 0)->data;
     for (int32_t i = 0; i < sizes[0] * sizes[1]; ++i) {
       const int32_t from = i % sizes[0] * sizes[1] + i / sizes[0];
@@ -147,7 +147,7 @@ static void transpose_pairs(etx_instruction_set set) {
   test_call_integers(&c, 3, (int64_t[]){SIDE, SIDE, 2});
   test_call_integers(&c, 3, (int64_t[]){2, ROW, 1});
   test_call_integer(&c, START);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int16_t* out = test_call_result(&c, 0)->data;
   for (int i = 0; i < SIDE * SIDE * 2; ++i) {
     const int row = i / 2 % SIDE, pair = i / 2 / SIDE;
@@ -181,7 +181,7 @@ static void slices_take_every_step(void** unused) {
     test_call_integer(&c, start - (round % 2 ? sizes[dim] : 0));
     test_call_integer(&c, INT64_MAX);
     test_call_integer(&c, step);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const etx_tensor* out = test_call_result(&c, 0);
     for (size_t i = 0; i < etx_tensor_numel(out); ++i) {
       locate(out, i, position);
@@ -199,7 +199,7 @@ static void expand_repeats_sizes_of_one(void** unused) {
   counted(&c, 3, (int32_t[]){2, 1, 3});
   test_call_integers(&c, 4, (int64_t[]){2, -1, 2, 3});
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5,
                           0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
@@ -212,7 +212,7 @@ static void repeat_tiles_every_dimension(void** unused) {
   test_call_begin(&c, "aten::repeat.out");
   counted(&c, 1, (int32_t[]){2});
   test_call_integers(&c, 2, (int64_t[]){2, 3});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -227,7 +227,7 @@ static void cat_converts_types_and_skips_empty_tensors(void** unused) {
   counted(&c, 2, (int32_t[]){2, 2});
   test_call_gather_list(&c, 3);
   test_call_integer(&c, -1);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const float want[] = {0.5f, 0, 1, 1.5f, 2, 3};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -241,7 +241,7 @@ static void a_stack_has_a_new_dimension(void** unused) {
   counted(&c, 1, (int32_t[]){2});
   test_call_gather_list(&c, 2);
   test_call_integer(&c, 1);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 0, 1, 1};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -254,7 +254,7 @@ static void copies_broadcast_and_convert(void** unused) {
   counted(&c, 2, (int32_t[]){2, 3});
   test_call_floats(&c, 1, (int32_t[]){3}, (float[]){1.9f, -1.9f, NAN});
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {1, -1, INT32_MIN, 1, -1, INT32_MIN};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -267,7 +267,7 @@ static void views_keep_the_order_of_strided_elements(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_INT32, 2, (int32_t[]){2, 3}, (int32_t[]){1, 2},
                    counting);
   test_call_integers(&c, 2, (int64_t[]){3, 2});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 2, 4, 1, 3, 5};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -280,7 +280,7 @@ static void pads_may_crop(void** unused) {
   counted(&c, 2, (int32_t[]){2, 3});
   test_call_integers(&c, 4, (int64_t[]){-1, 1, 1, 0});
   test_call_integer(&c, 9);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {9, 9, 9, 1, 2, 9, 4, 5, 9};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -297,7 +297,7 @@ static void slices_are_written_into_a_copy(void** unused) {
   test_call_integer(&c, 0);
   test_call_integer(&c, 3);
   test_call_integer(&c, 2);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {90, 1, 91, 92, 4, 93};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -309,7 +309,7 @@ static void the_upper_triangle_becomes_zero(void** unused) {
   test_call_begin(&c, "aten::tril.out");
   counted(&c, 3, (int32_t[]){2, 2, 3});
   test_call_integer(&c, 0);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const int32_t want[] = {0, 0, 0, 3, 4, 0, 6, 0, 0, 9, 10, 0};
   assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
   test_call_end(&c);
@@ -356,7 +356,7 @@ static void a_view_shares_its_data(void** unused) {
   test_call_begin(&c, "executorch_prim::et_view.default");
   const etx_tensor* self = counted(&c, 2, (int32_t[]){2, 3});
   test_call_integers(&c, 2, (int64_t[]){-1, 2});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_ptr_equal(test_call_result(&c, 0)->data, self->data);
   assert_int_equal(test_call_result(&c, 0)->sizes[0], 3);
   test_call_end(&c);
@@ -369,7 +369,7 @@ static void a_view_of_a_part_starts_at_its_offset(void** unused) {
   const etx_tensor* self = counted(&c, 2, (int32_t[]){2, 3});
   test_call_integer(&c, 3);
   test_call_integers(&c, 2, (int64_t[]){1, 2});
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_ptr_equal(test_call_result(&c, 0)->data, (float*)self->data + 3);
   assert_int_equal(test_call_result(&c, 0)->sizes[1], 2);
   test_call_end(&c);

@@ -91,7 +91,7 @@ static void dropout_keeps_the_stated_share(void** unused) {
   test_call_floats(&c, 1, (int32_t[]){COUNT}, x);
   test_call_real(&c, 0.25);
   test_call_none(&c);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const float* out = test_call_result(&c, 0)->data;
   const uint8_t* mask = test_call_result(&c, 1)->data;
   size_t kept = 0;
@@ -112,7 +112,7 @@ static void dropout_refuses_invalid_probabilities(void** unused) {
     test_call_floats(&c, 1, (int32_t[]){1}, (float[]){1});
     test_call_real(&c, wrong[i]);
     test_call_boolean(&c, true);
-    assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+    assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
     test_call_end(&c);
   }
 }

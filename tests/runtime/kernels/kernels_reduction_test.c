@@ -67,7 +67,7 @@ static void sum_and_mean_reduce_any_dimensions(void** unused) {
     test_call_integers(&c, list_dims(bits, dims), dims);
     test_call_boolean(&c, round % 3 == 0);
     test_call_none(&c);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     memset(sums, 0, sizeof sums);
     memset(scales, 0, sizeof scales);
     memset(counts, 0, sizeof counts);
@@ -98,7 +98,7 @@ static void max_gives_the_first_of_equal_elements(void** unused) {
     test_call_floats(&c, 3, s.sizes, elements);
     test_call_integer(&c, 1);
     test_call_boolean(&c, false);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const float* values = test_call_result(&c, 0)->data;
     const int64_t* indices = test_call_result(&c, 1)->data;
     for (int32_t i = 0; i < s.sizes[0] * s.sizes[2]; ++i) {
@@ -125,7 +125,7 @@ static void argmax_and_argmin_give_the_first_nan(void** unused) {
     test_call_floats(&c, 1, (int32_t[]){4}, line);
     test_call_none(&c);
     test_call_boolean(&c, false);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     assert_int_equal(*(int64_t*)test_call_result(&c, 0)->data, 1);
     test_call_end(&c);
   }
@@ -138,7 +138,7 @@ static void amax_over_no_elements_is_refused(void** unused) {
   test_call_floats(&c, 2, (int32_t[]){2, 0}, NULL);
   test_call_integers(&c, 1, (int64_t[]){1});
   test_call_boolean(&c, false);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   test_call_end(&c);
 }
 
@@ -150,7 +150,7 @@ static void the_sum_of_no_elements_is_zero(void** unused) {
   test_call_integers(&c, 1, (int64_t[]){1});
   test_call_boolean(&c, false);
   test_call_none(&c);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const float zeros[2] = {0};
   assert_memory_equal(test_call_result(&c, 0)->data, zeros, sizeof zeros);
   test_call_end(&c);
@@ -164,7 +164,7 @@ static void any_finds_a_single_true(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_BOOL, 2, (int32_t[]){3, 2}, NULL, values);
   test_call_integer(&c, -1);
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_memory_equal(test_call_result(&c, 0)->data, "\0\0\1", 3);
   test_call_end(&c);
 }
@@ -181,7 +181,7 @@ static void softmax_of_any_dimension_sums_to_one(void** unused) {
     test_call_floats(&c, 3, s.sizes, elements);
     test_call_integer(&c, (int64_t)dim - 3);
     test_call_boolean(&c, false);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     static double sums[MAX_ELEMENTS];
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < s.numel; ++i) {
@@ -212,7 +212,7 @@ static void batched_short_rows_give_the_same_softmax_bits(void** unused) {
     test_call_floats(&c, 2, sizes, x);
     test_call_integer(&c, -1);
     test_call_boolean(&c, false);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const float* const out = test_call_result(&c, 0)->data;
     for (int32_t r = 0; r < sizes[0]; ++r) {
       const float* const row = x + r * count;
@@ -235,7 +235,7 @@ static void softmax_of_fully_masked_rows_is_nan(void** unused) {
   test_call_floats(&c, 2, (int32_t[]){2, 2}, rows);
   test_call_integer(&c, 1);
   test_call_boolean(&c, false);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   const float* got = test_call_result(&c, 0)->data;
   assert_true(isnan(got[0]) && isnan(got[1]));
   assert_true(got[2] == 1 && got[3] == 0);
@@ -257,7 +257,7 @@ static void layer_norm_centres_and_scales_rows(void** unused) {
     test_call_floats(&c, 1, &s.sizes[2], weight);
     test_call_floats(&c, 1, &s.sizes[2], bias);
     test_call_real(&c, 1e-5);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const float* got = test_call_result(&c, 0)->data;
     for (size_t row = 0; row * count < s.numel; ++row) {
       double mean = 0, variance = 0;
@@ -305,7 +305,7 @@ static void norms_do_not_depend_on_thread_count(void** unused) {
       test_call_none(&c);
       if (!is_rms) test_call_none(&c);
       test_call_real(&c, 1e-5);
-      assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+      assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
       for (size_t k = 0; k < (is_rms ? 1 : 3); ++k) {
         const etx_tensor* got = test_call_result(&c, k);
         const size_t bytes = etx_tensor_bytes(got);
@@ -352,7 +352,7 @@ static void amax_and_amin_of_short_rows_match_a_plain_loop(void** unused) {
     test_call_tensor(&c, dtype, 2, sizes, NULL, &in);
     test_call_integers(&c, 1, (int64_t[]){1});
     test_call_boolean(&c, test_random_bits() % 2 == 0);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     for (size_t i = 0; i < rows; ++i) {
       double expected = element_of(&in, dtype, i * count);
       for (size_t k = 1; k < count; ++k) {
@@ -376,7 +376,7 @@ static void sum_columns(const char* name, size_t rows, size_t count,
   test_call_integers(&c, 1, (int64_t[]){0});
   test_call_boolean(&c, false);
   test_call_none(&c);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   memcpy(out, test_call_result(&c, 0)->data, count * sizeof *out);
   test_call_end(&c);
 }
@@ -413,7 +413,7 @@ static void cumsum_follows_a_dimension(void** unused) {
   test_call_tensor(&c, ETX_DTYPE_INT32, 2, (int32_t[]){3, 2}, NULL, values);
   test_call_integer(&c, 0);
   test_call_none(&c);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_memory_equal(test_call_result(&c, 0)->data, expected, sizeof expected);
   test_call_end(&c);
 }

@@ -18,7 +18,7 @@ static void assert_integer(const char* name, int64_t a, int64_t b,
                            int64_t want) {
   test_call c;
   run(&c, name, a, b);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_scalar(&c)->kind, ETX_VALUE_INT);
   if (test_call_scalar(&c)->as.integer != want) fail_msg("%s", name);
   test_call_end(&c);
@@ -27,7 +27,7 @@ static void assert_integer(const char* name, int64_t a, int64_t b,
 static void assert_truth(const char* name, int64_t a, int64_t b, bool want) {
   test_call c;
   run(&c, name, a, b);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_scalar(&c)->kind, ETX_VALUE_BOOL);
   if (test_call_scalar(&c)->as.boolean != want) fail_msg("%s", name);
   test_call_end(&c);
@@ -37,7 +37,7 @@ static void assert_integers_refused(const char* name, int64_t a, int64_t b,
                                     etx_status status) {
   test_call c;
   run(&c, name, a, b);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), status);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), status);
   test_call_end(&c);
 }
 
@@ -56,7 +56,7 @@ static etx_status check_range(int64_t value, int64_t least, int64_t most,
   run(&c, "etx::check_range", value, least);
   test_call_integer(&c, most);
   test_call_string(&c, "size 'u0'");
-  const etx_status status = test_call_run(&c, ETX_DTYPE_COUNT);
+  const etx_status status = test_call_run(&c, TEST_CALL_RULE_DTYPE);
   if (status == ETX_OK) {
     assert_int_equal(test_call_scalar(&c)->as.integer, value);
   } else {
@@ -117,7 +117,7 @@ static void a_double_makes_a_double(void** unused) {
   test_call_begin(&c, "executorch_prim::add.Scalar");
   test_call_integer(&c, 1);
   test_call_real(&c, 0.5);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_scalar(&c)->kind, ETX_VALUE_DOUBLE);
   assert_true(test_call_scalar(&c)->as.real == 1.5);
   test_call_end(&c);
@@ -130,7 +130,7 @@ static void a_double_beyond_integers_is_refused(void** unused) {
     test_call c;
     test_call_begin(&c, "executorch_prim::sym_int.Scalar");
     test_call_real(&c, values[i]);
-    assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_OUT_OF_RANGE);
+    assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_OUT_OF_RANGE);
     test_call_end(&c);
   }
 }
@@ -141,13 +141,13 @@ static void sizes_are_read(void** unused) {
   test_call_begin(&c, "aten::sym_size.int");
   test_call_floats(&c, 2, (int32_t[]){3, 5}, NULL);
   test_call_integer(&c, -1);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_scalar(&c)->as.integer, 5);
   test_call_end(&c);
   test_call_begin(&c, "aten::sym_size.int");
   test_call_floats(&c, 2, (int32_t[]){3, 5}, NULL);
   test_call_integer(&c, 2);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   test_call_end(&c);
 }
 
@@ -156,12 +156,12 @@ static void one_element_becomes_a_number(void** unused) {
   test_call c;
   test_call_begin(&c, "aten::_local_scalar_dense");
   test_call_tensor(&c, ETX_DTYPE_UINT8, 1, (int32_t[]){1}, NULL, "\xc8");
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   assert_int_equal(test_call_scalar(&c)->as.integer, 200);
   test_call_end(&c);
   test_call_begin(&c, "aten::_local_scalar_dense");
   test_call_floats(&c, 1, (int32_t[]){2}, NULL);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   test_call_end(&c);
 }
 

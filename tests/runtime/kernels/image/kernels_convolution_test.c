@@ -119,7 +119,7 @@ static void results_match_the_definition(void** unused) {
     const window_case w = random_window();
     test_call c;
     build(&c, &w);
-    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
     const etx_tensor* out = test_call_result(&c, 0);
     const int64_t width = out->sizes[out->rank - 1];
     const int64_t height = w.is_plane ? out->sizes[2] : 1;
@@ -149,7 +149,7 @@ static void a_window_larger_than_the_input_is_refused(void** unused) {
   w.size[0] = w.kernel[0] = w.stride[0] = w.dilation[0] = 1;
   test_call c;
   build(&c, &w);
-  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_int_equal(test_call_run(&c, TEST_CALL_RULE_DTYPE), ETX_BAD_ARGUMENT);
   test_call_end(&c);
 }
 

@@ -67,7 +67,7 @@ static void fill_input(void) {
 static void check(const pooling_case* p) {
   test_call reference;
   add_arguments(&reference, "aten::max_pool2d_with_indices.out", p);
-  assert_ok(test_call_run(&reference, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&reference, TEST_CALL_RULE_DTYPE));
   const etx_tensor* expected = test_call_result(&reference, 0);
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   for (int set = ETX_SET_BASE; set <= (int)best;

@@ -45,8 +45,8 @@ static void unresampled_columns_match_the_general_path(void** state) {
     test_call contiguous, channels_last;
     add_arguments(&contiguous, sizes, NULL, x, to, aligns_corners);
     add_arguments(&channels_last, sizes, strides, y, to, aligns_corners);
-    assert_ok(test_call_run(&contiguous, ETX_DTYPE_COUNT));
-    assert_ok(test_call_run(&channels_last, ETX_DTYPE_COUNT));
+    assert_ok(test_call_run(&contiguous, TEST_CALL_RULE_DTYPE));
+    assert_ok(test_call_run(&channels_last, TEST_CALL_RULE_DTYPE));
     const etx_tensor* out = test_call_result(&contiguous, 0);
     const float* found = out->data;
     const float* expected = test_call_result(&channels_last, 0)->data;

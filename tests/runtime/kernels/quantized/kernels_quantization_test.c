@@ -106,7 +106,7 @@ static void quantize_two(const float numbers[2], double scale, double zero,
   test_call_integer(&c, -128);
   test_call_integer(&c, 127);
   test_call_integer(&c, ETX_DTYPE_INT8);
-  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
   memcpy(out, test_call_result(&c, 0)->data, 2);
   test_call_end(&c);
 }

@@ -187,7 +187,7 @@ static void run_all_sets(const u8_chain_case* c,
     fill_call(&call, c);
     call.instruction_set = (etx_instruction_set)set;
     call.threads = (size_t)test_random_integer(1, 4);
-    const etx_status status = test_call_run(&call, ETX_DTYPE_COUNT);
+    const etx_status status = test_call_run(&call, TEST_CALL_RULE_DTYPE);
     if (status != ETX_OK) fail_msg("'%s': %s", c->text, call.diag.text);
     check(c, test_call_result(&call, 0)->data);
     test_call_end(&call);

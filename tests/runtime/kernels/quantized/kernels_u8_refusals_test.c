@@ -19,8 +19,7 @@ typedef struct u8_args {
   tensor_args in, weight, offsets, scales, bias;
   int64_t zero, kernel[2], stride[2], padding[2], dilation[2], groups;
   int64_t out_zero, out_min, out_max, dtype;
-  etx_dtype
-      out_dtype;  // type of the out tensor; ETX_DTYPE_COUNT: by the shape rule
+  etx_dtype out_dtype;  // type of the out tensor, or TEST_CALL_RULE_DTYPE
 } u8_args;
 
 static void add(test_call* call, const tensor_args* t) {
@@ -72,7 +71,7 @@ static const u8_args valid = {
     .groups = 2,
     .out_max = 255,
     .dtype = ETX_DTYPE_UINT8,
-    .out_dtype = ETX_DTYPE_COUNT};
+    .out_dtype = TEST_CALL_RULE_DTYPE};
 
 // ------------------------------------------------ etx::convolution_u8
 
@@ -398,7 +397,7 @@ static void expect_chain(const chain_args* c, const char* message) {
   test_call_integer(&call, 0);
   test_call_integer(&call, 255);
   test_call_integer(&call, c->dtype);
-  expect(&call, ETX_DTYPE_COUNT, message);
+  expect(&call, TEST_CALL_RULE_DTYPE, message);
 }
 
 static void chain_refuses_invalid_arguments(void** state) {

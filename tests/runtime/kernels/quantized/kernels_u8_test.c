@@ -243,7 +243,7 @@ static void check_call(const image_case* c, fill_call fill,
     fill(&call, c, weight_sizes);
     call.instruction_set = (etx_instruction_set)set;
     call.threads = (size_t)test_random_integer(1, 4);
-    const etx_status status = test_call_run(&call, ETX_DTYPE_COUNT);
+    const etx_status status = test_call_run(&call, TEST_CALL_RULE_DTYPE);
     if (status != ETX_OK) fail_msg("refused: %s", call.diag.text);
     check_result(c, &call);
     test_call_end(&call);

@@ -82,14 +82,37 @@ static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
   return ETX_OK;
 }
 
+static bool is_equality(etx_text guard) {
+  for (size_t i = 0; i < guard.size; ++i) {
+    if (strchr("/%!<>", guard.data[i]) != NULL) return false;
+  }
+  return true;
+}
+
+// True if the exported program checks a condition on sizes other than that two
+// are equal. etx does not evaluate such a condition, which may exclude 0 or 1.
+static bool has_conditions(const etx_pt2_graph* graph) {
+  const etx_json* const guards = etx_json_member(graph->program, "guards_code");
+  if (guards == NULL || guards->kind != ETX_JSON_ARRAY) return false;
+  for (size_t i = 0; i < guards->count; ++i) {
+    const etx_json* const guard = &guards->items[i];
+    if (guard->kind != ETX_JSON_STRING || !is_equality(guard->string)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Chooses the lower bound that is tried, and its fallback. A symbol of a size
 // is positive for sympy: then `least` is 1. A bound of 1 is a `min` that the
 // user chose, so a node that cannot have it is reported.
-static void take_small_sizes(symbol_range* found, int64_t least) {
+static void take_small_sizes(const etx_pt2_graph* graph, symbol_range* found,
+                             int64_t least) {
   const int64_t stated = found->low;
   if (found->low < least) found->low = least;
   found->fallback = found->floor = found->low;
   if (least != 1 || found->low > 2 || found->high < found->low) return;
+  if (has_conditions(graph)) return;
   found->floor = 0;
   if (found->is_found && stated <= 0) found->low = 0;
   if (stated == 2) found->low = 1;
@@ -114,7 +137,7 @@ static etx_status find_range(etx_pt2_graph* graph, etx_text name, int64_t least,
     ETX_TRY(apply_derived(graph, graph->ranges->keys[i],
                           &graph->ranges->items[i], name, &found));
   }
-  take_small_sizes(&found, least);
+  take_small_sizes(graph, &found, least);
   if (found.high < found.low) {
     return etx_pt2_fail_malformed(graph,
                                   "symbol '%t' has the empty range %i..%i",

@@ -3,6 +3,8 @@
 
 #include "exporter/lower/builder/lowering_functions.h"
 
+enum { MAX_VARYING_PARTS = 1024 };
+
 static uint32_t self_of(const etx_builder* builder) {
   return builder->args[0].as.value;
 }
@@ -111,47 +113,103 @@ etx_status etx_lowering_split_with_sizes(etx_builder* builder) {
                     builder->args[1].as.list.count);
 }
 
-// Slices of `size` elements; the last one may be smaller.
-static etx_status split_by(etx_builder* builder, size_t axis, int64_t size) {
-  const etx_dim whole =
-      etx_builder_shape(builder, self_of(builder))->dims[axis];
+// One slice of `size` elements for each output; the last one has the rest.
+static etx_status emit_equal_parts(etx_builder* builder, size_t axis,
+                                   etx_dim whole, etx_dim size) {
+  etx_symbols* const symbols = &builder->method->symbols;
   const size_t count = builder->node->output_count;
   etx_ir_arg* const sizes =
       etx_pool_take(builder->module->pool, count * sizeof(etx_ir_arg));
   if (sizes == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) sizes[i] = etx_ir_int(size);
-  if (count != 0) {
-    etx_symbols* const symbols = &builder->method->symbols;
-    etx_dim rest = 0;
-    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size,
-                              (etx_dim)count - 1, &rest));
-    ETX_TRY(
-        etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, whole, rest, &rest));
-    int64_t low = 0;
-    int64_t high = 0;
-    etx_symbols_bounds(&builder->method->symbols, rest, &low, &high);
-    if (low < 0 || high > size) {
-      return etx_diag_fail(
-          builder->diag, ETX_BAD_ARGUMENT,
-          "'%t' does not give %z tensors for every size of its dimension",
-          builder->node->aten, count);
-    }
-    sizes[count - 1] = etx_ir_int(rest);
+  etx_dim rest = whole;
+  for (size_t i = 0; i + 1 < count; ++i) {
+    sizes[i] = etx_ir_int(size);
+    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, rest, size, &rest));
   }
+  if (count != 0) sizes[count - 1] = etx_ir_int(rest);
   return emit_parts(builder, axis, sizes, count);
 }
 
-etx_status etx_lowering_split(etx_builder* builder) {
-  const size_t rank = etx_builder_shape(builder, self_of(builder))->rank;
-  size_t axis = 0;
-  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, rank, &axis));
-  const etx_dim size = builder->args[1].as.integer;
-  if (!etx_dim_is_number(size) || size <= 0) {
-    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' expects a fixed split size above 0",
-                         builder->node->aten);
+static etx_status refuse_count(const etx_builder* builder) {
+  return etx_diag_fail(
+      builder->diag, ETX_BAD_ARGUMENT,
+      "'%t' does not give %z tensors for every size of its dimension",
+      builder->node->aten, builder->node->output_count);
+}
+
+// Slices of a fixed size; the last one may be smaller.
+static etx_status split_by(etx_builder* builder, size_t axis, int64_t size) {
+  etx_symbols* const symbols = &builder->method->symbols;
+  const etx_dim whole =
+      etx_builder_shape(builder, self_of(builder))->dims[axis];
+  const size_t count = builder->node->output_count;
+  etx_dim rest = 0;
+  int64_t low = 0;
+  int64_t high = 0;
+  if (count == 0) return ETX_OK;
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size,
+                            (etx_dim)count - 1, &rest));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, whole, rest, &rest));
+  etx_symbols_bounds(symbols, rest, &low, &high);
+  if (low < 0 || high > size) return refuse_count(builder);
+  return emit_equal_parts(builder, axis, whole, size);
+}
+
+// The size of the parts if a dimension is split into `count` ones: its size
+// divided by `count`, rounded up.
+static etx_status chunk_size(etx_builder* builder, etx_dim whole, int64_t count,
+                             etx_dim* out) {
+  etx_symbols* const symbols = &builder->method->symbols;
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, whole, count - 1, out));
+  return etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, *out, count, out);
+}
+
+// Splits a dimension that varies into one part for each output. Parts of the
+// rounded size may be fewer: 5 elements make three parts of 2, not four. For
+// sizes above (count - 1)^2 the number is right, so only smaller ones are
+// tried.
+static etx_status split_varying(etx_builder* builder, size_t axis,
+                                etx_dim whole) {
+  const int64_t count = (int64_t)builder->node->output_count;
+  int64_t low = 0;
+  int64_t high = 0;
+  etx_dim size = 0;
+  etx_symbols_bounds(&builder->method->symbols, whole, &low, &high);
+  if (count < 1 || count > MAX_VARYING_PARTS) return refuse_count(builder);
+  if (high > (count - 1) * (count - 1)) high = (count - 1) * (count - 1);
+  for (int64_t n = low; count > 1 && n <= high; ++n) {
+    if ((count - 1) * ((n + count - 1) / count) >= n) {
+      return refuse_count(builder);
+    }
   }
-  return split_by(builder, axis, size);
+  ETX_TRY(chunk_size(builder, whole, count, &size));
+  return emit_equal_parts(builder, axis, whole, size);
+}
+
+etx_status etx_lowering_split(etx_builder* builder) {
+  const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
+  const size_t count = builder->node->output_count;
+  size_t axis = 0;
+  etx_dim equal = 0;
+  ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, shape.rank,
+                           &axis));
+  const etx_dim whole = shape.dims[axis];
+  const etx_dim size = builder->args[1].as.integer;
+  if (etx_dim_is_number(size) && size > 0) {
+    return split_by(builder, axis, size);
+  }
+  // Decompositions make chunk such a split.
+  if (!etx_dim_is_number(size) && count != 0) {
+    ETX_TRY(chunk_size(builder, whole, (int64_t)count, &equal));
+    if (etx_symbols_equal(&builder->method->symbols, size, equal)) {
+      return split_varying(builder, axis, whole);
+    }
+  }
+  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                       "'%t' expects a split size above 0 that is fixed, or "
+                       "the size of the dimension divided by the number of "
+                       "parts",
+                       builder->node->aten);
 }
 
 // chunk(self, chunks, dim): a split by the size divided by chunks, rounded up.
@@ -162,10 +220,16 @@ etx_status etx_lowering_chunk(etx_builder* builder) {
                            &axis));
   const etx_dim whole = shape.dims[axis];
   const etx_dim chunks = builder->args[1].as.integer;
-  if (!etx_dim_is_number(whole) || !etx_dim_is_number(chunks) || chunks <= 0) {
+  if (!etx_dim_is_number(chunks) || chunks <= 0) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' of a dynamic dimension is not supported",
+                         "'%t' expects a fixed number of chunks above 0",
                          builder->node->aten);
+  }
+  if (!etx_dim_is_number(whole)) {
+    if (chunks != (etx_dim)builder->node->output_count) {
+      return refuse_count(builder);
+    }
+    return split_varying(builder, axis, whole);
   }
   return split_by(builder, axis, whole / chunks + (whole % chunks != 0));
 }

@@ -33,6 +33,9 @@ class Small(torch.nn.Module):
     def first(self, x):
         return (x[:1] + 1,)
 
+    def halved(self, x):
+        return tuple(half + 1 for half in x.chunk(2))
+
     def squeezed(self, x):
         return (x.squeeze(0) + 1,)
 
@@ -47,6 +50,8 @@ def main():
     for name in ("reduce", "first", "squeezed"):
         recorder.method(name, (torch.randn(3, 4),),
                         ({0: Dim("n", min=0, max=MOST)},))
+    recorder.method("halved", (torch.randn(MOST, 4),),
+                    ({0: Dim.DYNAMIC(max=MOST)},))
     for new, past in ((1, 0), (1, 1), (4, 0), (0, 0), (0, 3), (MOST, MOST)):
         recorder.call("attend", torch.randn(2, new, 4),
                       torch.randn(2, past, 4))
@@ -54,7 +59,7 @@ def main():
         recorder.call("decode", torch.randn(2, new, 4),
                       torch.randn(2, past, 4))
     for name, sizes in (("reduce", (0, 1, 5, MOST)), ("first", (1, 2, MOST)),
-                        ("squeezed", (2, MOST))):
+                        ("squeezed", (2, MOST)), ("halved", (4, 5, MOST))):
         for size in sizes:
             recorder.call(name, torch.randn(size, 4))
     recorder.write(1e-5)

@@ -176,6 +176,51 @@ static void splits_are_slices(void** state) {
       "return g\n");
 }
 
+// Decompositions turn chunk into a split whose size is an expression.
+static void halves_of_a_varying_size_are_slices(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "dims: {n: {min: 2, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[n, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: [a, b], op: aten.chunk.default, args: [x, 2]}\n"
+      "  - {out: [c, d], op: aten.split.Tensor, args: [x, {sym: (n + 1)//2}]}\n"
+      "outputs: [a, b, c, d]\n",
+      "a: float32[(n + 1)//2, 4] = aten::slice_copy.Tensor_out(x, 0, 0, (n + "
+      "1)//2, 1)\n"
+      "b: float32[n - ((n + 1)//2), 4] = aten::slice_copy.Tensor_out(x, 0, (n "
+      "+ 1)//2, n, 1)\n"
+      "c: float32[(n + 1)//2, 4] = aten::slice_copy.Tensor_out(x, 0, 0, (n + "
+      "1)//2, 1)\n"
+      "d: float32[n - ((n + 1)//2), 4] = aten::slice_copy.Tensor_out(x, 0, (n "
+      "+ 1)//2, n, 1)\n"
+      "return a\n"
+      "return b\n"
+      "return c\n"
+      "return d\n");
+}
+
+// Chunks of 5 elements: four are asked for, but 2 elements each make three.
+static void parts_that_are_fewer_for_some_size_are_refused(void** state) {
+  (void)state;
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "dims: {n: {min: 4, max: 9}}\n"
+                 "inputs: [{name: x, type: 'float32[n, 4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: [a, b, c, d], op: aten.chunk.default, args: [x, "
+                 "4]}\n"
+                 "outputs: [a, b, c, d]\n",
+                 "does not give 4 tensors for every size");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "dims: {n: {min: 1, max: 9}}\n"
+                 "inputs: [{name: x, type: 'float32[n, 4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: [a, b], op: aten.chunk.default, args: [x, 2]}\n"
+                 "outputs: [a, b]\n",
+                 "does not give 2 tensors for every size");
+}
+
 static void stack_is_a_cat_of_views(void** state) {
   (void)state;
   expect_lowered(
@@ -306,6 +351,8 @@ int main(void) {
       cmocka_unit_test(negative_padding_is_a_slice_for_executorch),
       cmocka_unit_test(slice_bounds_are_clamped),
       cmocka_unit_test(splits_are_slices),
+      cmocka_unit_test(halves_of_a_varying_size_are_slices),
+      cmocka_unit_test(parts_that_are_fewer_for_some_size_are_refused),
       cmocka_unit_test(stack_is_a_cat_of_views),
       cmocka_unit_test(repeats_of_rows_are_expanded),
       cmocka_unit_test(select_scatter_writes_one_slice),

@@ -13,7 +13,7 @@
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_samples.h"
 
-enum { MOST_BYTES = 1 << 14 };  // size of the largest sample
+enum { MOST_BYTES = 1 << 16 };  // size of the largest sample
 
 static size_t mutation_count = 100000;
 static uint64_t seed = 20260822;

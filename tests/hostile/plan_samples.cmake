@@ -3,7 +3,7 @@
 #   cmake -DETX=<etx> -DDATA=<tests/data/pt2> -DOUT=<directory>
 #     -P plan_samples.cmake
 file(MAKE_DIRECTORY ${OUT}/planned ${OUT}/dumped)
-foreach(set tiny kv counter swap weights)
+foreach(set tiny kv counter swap weights loops scans late)
   execute_process(COMMAND ${ETX} plan ${DATA}/${set} -o ${OUT}/planned/${set}.pte
     RESULT_VARIABLE code OUTPUT_QUIET)
   if(NOT code EQUAL 0)

@@ -27,7 +27,7 @@
 enum {
   MAX_FILES = 64,
   MAX_SETS = 16,
-  MAX_WORDS = 4096,
+  MAX_WORDS = 16384,
   TEXT_BYTES = 1 << 14,
   PROGRAM_BYTES = 1 << 20
 };

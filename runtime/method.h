@@ -101,19 +101,19 @@ struct etx_method {
   size_t value_count;          // of values
   const etx_value** outputs;   // in order
   size_t output_count;         // of outputs
-  size_t chain_count;       // of chains
+  size_t chain_count;          // of chains
   struct etx_late_version* versions;  // by value: see late_versions.h
-  uint64_t* prepared_at;    // by record
-  int32_t* late_sizes;      // of versions of tensors
-  size_t version_count;     // of versions; 0: no value can be late
-  size_t prepared_count;    // of prepared_at
-  size_t late_size_count;   // of late_sizes
-  uint64_t late_clock;      // of changes of late values
-  int64_t* symbols;         // by position in the blob, solved from input sizes
-  size_t symbol_count;      // of symbols
-  etx_bytes_mut scratch;    // the caller's block
-  etx_bytes_mut temporary;  // the caller's block
-  etx_planned_memory state;          // data NULL: the method has none
+  uint64_t* prepared_at;     // by record: late_clock when it was prepared
+  int32_t* late_sizes;       // sizes of the tensors among `versions`
+  size_t version_count;      // of versions; 0: no value can be late
+  size_t prepared_count;     // of prepared_at
+  size_t late_size_count;    // of late_sizes
+  uint64_t late_clock;       // advances when a late value changes
+  int64_t* symbols;          // by position in the blob, solved from input sizes
+  size_t symbol_count;       // of symbols
+  etx_bytes_mut scratch;     // the caller's block
+  etx_bytes_mut temporary;   // the caller's block
+  etx_planned_memory state;  // data NULL: the method has none
   etx_random_stream* random;         // the random numbers of its operators
   const etx_run_observer* observer;  // NULL: none
   // Runs all steps; returns the position of the one that failed, or step_count.
@@ -220,7 +220,8 @@ ETX_MUST_USE etx_status etx_method_bind(etx_method* method,
                                         etx_diag* diag);
 
 // Forgets what the method has borrowed: all inputs count as never set, except
-// those with a fixed value, and there is no observer. For a caller whose inputs
+// those with a fixed value, there is no observer, and regions are not used any
+// more (regions.h). For a caller whose inputs
 // end before the method does. ETX_BAD_STATE: the method is running.
 ETX_MUST_USE etx_status etx_method_forget(etx_method* method, etx_diag* diag);
 

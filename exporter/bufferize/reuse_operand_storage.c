@@ -28,7 +28,7 @@ typedef struct storage_reuse {
 typedef struct read_position {
   storage_reuse* r;
   size_t node;
-  uint32_t storage;  // is_read only
+  uint32_t storage;  // the storage whose readers are looked for
   bool is_read;
 } read_position;
 

@@ -108,7 +108,8 @@ etx_status etx_ir_add_carry(etx_ir_module* module, etx_ir_method* method,
   value.index = (uint32_t)method->node_count;
   value.name = carry->name;
   if (value.name.size == 0) {
-    // etx_ir_add_value gives the carries of one loop different suffixes.
+    // A dump writes this name, so it has no space. etx_ir_add_value adds a
+    // suffix if another carry or a value of the model has it.
     value.name = etx_pool_format(module->pool, "loop_%u", (uint64_t)cond);
     if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
   }

@@ -17,7 +17,8 @@ typedef struct memory_planner {
 
 typedef struct collected_blocks {
   etx_plan_block* blocks;
-  uint32_t* storages;    // of the blocks that are no regions
+  uint32_t* storages;    // the storage of each block that is not a region's;
+                         // these blocks come first
   size_t storage_count;  // of storages
   size_t count;          // of blocks
 } collected_blocks;
@@ -27,8 +28,9 @@ static bool is_in_region(const etx_region_memory* regions, uint32_t storage) {
          regions->block_of_storage[storage] != ETX_IR_NONE;
 }
 
-// The blocks of the range that methods share, and the storage of each one.
-// Blocks of regions, which come last, have none.
+// Lists the blocks of the range that methods share. Those of regions come last
+// and hold several storages each (block_of_storage); every other block holds
+// one.
 static etx_status collect(memory_planner* p, const etx_placement* placement,
                           const etx_live_interval* lifetimes,
                           const etx_region_memory* regions,

@@ -20,10 +20,9 @@
 
 // The memory of the values that only one region uses.
 typedef struct etx_region_block {
-  uint64_t bytes;   // 0: there are none
-  uint32_t start;   // first node of the group
-  uint32_t end;     // one past its last
-  uint64_t offset;  // for the caller
+  uint64_t bytes;  // 0: there are none
+  uint32_t start;  // first node of the group
+  uint32_t end;    // one past its last
 } etx_region_block;
 
 typedef struct etx_region_memory {

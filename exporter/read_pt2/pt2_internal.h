@@ -280,12 +280,12 @@ ETX_MUST_USE etx_status etx_pt2_subgraph_inputs(etx_pt2_graph* inner,
                                                 size_t operands,
                                                 const etx_json** out_inputs);
 // The position of input `index` of a sub-graph, which must be a tensor or a
-// size; SIZE_MAX for a size.
+// size; SIZE_MAX for a size or an integer.
 ETX_MUST_USE etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner,
                                                const etx_json* inputs,
                                                size_t index,
                                                size_t* out_position);
-// The operands at argument `index` of the node: tensors and sizes.
+// The operands at argument `index` of the node: tensors, sizes and integers.
 ETX_MUST_USE etx_status etx_pt2_operands(etx_pt2_graph* graph,
                                          const etx_json* inputs, size_t index,
                                          const etx_json** out);
@@ -296,7 +296,8 @@ ETX_MUST_USE etx_status etx_pt2_operand(etx_pt2_graph* graph,
 // Marks an operand as read.
 ETX_MUST_USE etx_status etx_pt2_mark_operand(etx_pt2_graph* graph,
                                              const etx_json* operand);
-// The value of an operand, which must be defined; ETX_IR_NONE for a size.
+// The value of an operand, which must be defined; ETX_IR_NONE for a size or an
+// integer.
 ETX_MUST_USE etx_status etx_pt2_use_operand(etx_pt2_graph* graph,
                                             const etx_json* operand,
                                             uint32_t* out_value);

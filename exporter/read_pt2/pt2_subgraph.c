@@ -2,9 +2,10 @@
 // sub-graph has names of its own; its inputs are bound to values of the graph
 // around it.
 //
-// An operand is a tensor or a size. The archive states a list of both as a list
-// of tensors, so the tables of names tell which it is. A sub-graph states the
-// sizes that it gets as expressions over the symbols of the method.
+// An operand is a tensor, a size or an integer. The archive states a list of
+// tensors and sizes as a list of tensors, so the tables of names tell which it
+// is. A sub-graph states the sizes that it gets as expressions over the symbols
+// of the method.
 
 #include "exporter/read_pt2/pt2_internal.h"
 
@@ -53,8 +54,10 @@ etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner, const etx_json* inputs,
   }
   if (!etx_text_is(tag, "as_tensor")) {
     return etx_pt2_fail_unsupported(
-        inner, "input %z of a sub-graph should be a tensor, found '%t'", index,
-        tag);
+        inner,
+        "input %z of a sub-graph should be a tensor or an integer, found "
+        "'%t'",
+        index, tag);
   }
   ETX_TRY(etx_pt2_text(inner, payload, "name", &name));
   return etx_pt2_find_tensor(inner, name, out_position);
@@ -68,6 +71,7 @@ etx_status etx_pt2_operands(etx_pt2_graph* graph, const etx_json* inputs,
   ETX_TRY(etx_pt2_field(graph, &inputs->items[index], "arg", ETX_JSON_OBJECT,
                         &argument));
   ETX_TRY(etx_pt2_union(graph, argument, &tag, out));
+  // An empty list may have the tag of any type of list.
   bool is_list = (*out)->kind == ETX_JSON_ARRAY && (*out)->count == 0;
   for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
     is_list = is_list || etx_text_is(tag, lists[i]);

@@ -12,9 +12,10 @@
 // and Dim.DYNAMIC. The exported program checks a lower bound only if it is
 // above 2, so it runs smaller sizes. But the graph need not be right for them:
 // x[:1] of [s40, 4] has the stated size 1 even if x has no rows, and
-// x.squeeze(0) has two dimensions even if x has one row. So 0 and 1 are tried.
-// Where a node cannot have them, the pass `lower` raises the bound, up to
-// `fallback`.
+// x.squeeze(0) has two dimensions even if x has one row. So a stated bound of 0
+// is tried as it is, and a stated bound of 2 as 1; a stated bound of 1 stays.
+// If a node cannot have the size, the pass `lower` raises the bound, up to
+// `fallback`. `floor` is the least bound that program.yaml may ask for.
 
 #include "exporter/read_pt2/pt2_internal.h"
 #include "format/base/checked_math.h"

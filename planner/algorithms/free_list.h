@@ -37,9 +37,9 @@ bool etx_free_list_take(etx_free_list* holes, const etx_plan_partition* part,
 // Starts without live blocks. Offsets will be written to `offsets`.
 void etx_free_list_start(etx_free_list* holes, uint32_t* offsets);
 
-// Places block `b` at the start of a hole that it fits into, or on top of all
-// blocks if there is none. Of the first size class that has such a hole among
-// its first 64, the smallest of these is taken.
+// Places block `b`: looks at the first 64 holes of each size class, from the
+// smallest class that may fit, and takes the smallest hole that fits in the
+// first class that has one; if none has, places `b` on top of all blocks.
 void etx_free_list_place(etx_free_list* holes, uint32_t b);
 
 // Frees the bytes of a live block.

@@ -125,8 +125,8 @@ static etx_status resize_to(etx_method* method, etx_method_tensor* tensor,
 
 // For an output whose sizes depend on data: until the kernel has run, its sizes
 // are its upper bounds, so that all of its memory is checked. They are late
-// (late_values.h). An output may also be an input that the call writes in place.
-// Then its bytes are the caller's, and the sizes that were set stay.
+// (late_values.h). An output may also be an input that the call writes in
+// place. Then its bytes are the caller's, and the sizes that were set stay.
 static etx_status size_at_bounds(etx_method* method, etx_method_tensor* tensor,
                                  const etx_shape* most) {
   etx_shape whole = *most;
@@ -191,7 +191,8 @@ etx_status etx_method_size_outputs(etx_method* method,
       etx_call_size_outputs(&record->call, record->written, resize_output, &s));
   if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;
   if (ETX_DYNAMIC && s.by_data && !etx_op_may_size_by_data(record->call.op)) {
-    // The method may have no memory for what follows from it.
+    // Memory for the records that this makes late was counted at load only if
+    // the method has an operator of the list (method_layout.c).
     return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,
                          "'%s' is not in the list of operators whose sizes "
                          "depend on elements",

@@ -43,8 +43,8 @@ enum {
   // output channels whose weights are transposed at a time
   ETX_CONV_OC_BLOCK = 64,
   ETX_CONV_OC_TAPS = 147,  // 16 channels of 3 x 3, or 3 channels of 7 x 7
-  // The most positions of a tile whose lanes are output channels. There may be
-  // many, because weights are transposed for each tile.
+  // The most positions of a tile whose lanes are output channels. It is large,
+  // because the weights are transposed again for each tile.
   ETX_CONV_OC_TILE = 448,
   ETX_CONV_OC_PATCHES = 12288,  // most floats of the patches of such a tile
   ETX_CONV_OC_SUMS = ETX_CONV_OC_TILE * ETX_CONV_OC_BLOCK,

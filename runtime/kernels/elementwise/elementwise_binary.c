@@ -56,9 +56,9 @@ enum {
   PARAMETER,                       // argument that holds the parameter, or -1
   CONSTANT,                        // the parameter if PARAMETER is -1
   COUNT = ETX_BINARY_SMALL_COUNT,  // elements of the result
-  // Bit i: operand i has more than one element. Run functions of
-  // etx_binary_small_rows_of do not need it; for them, choose_small_rows puts
-  // the number of etx_binary_rows_word in its place.
+  // Bit i: operand i is a tensor that has not exactly one element. Run
+  // functions of etx_binary_small_rows_of do not need it; for them,
+  // choose_small_rows puts the number of etx_binary_rows_word in its place.
   ARRAYS = ETX_BINARY_SMALL_ROWS,
 };
 

@@ -1,7 +1,7 @@
 // Operators on the integer, double and bool slots of a program: sizes of
 // dynamic tensors and arithmetic on them. Operators of two operands and neg
-// check kinds at every run, because a slot may change its kind. The others take
-// every number or bool.
+// check kinds at every run, because a slot may change its kind. sym_not,
+// sym_ite, sym_float, sym_int, ceil, round and trunc take every number or bool.
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -36,7 +36,8 @@ static void put_boolean(const etx_call* call, bool boolean) {
   result->as.boolean = boolean;
 }
 
-// The slot keeps its position among the values.
+// Gives the result the kind and content of operand `index`, but not its
+// position among the values, which belongs to the slot.
 static void put_operand(const etx_call* call, size_t index) {
   const etx_value* from = etx_call_value(call, index);
   etx_value* result = result_of(call);

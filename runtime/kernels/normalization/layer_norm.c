@@ -96,6 +96,8 @@ static void write_f32(const row_part* p, float mean, float scale) {
   }
 }
 
+// Without a bias, 0 is added, so a result of -0 becomes 0; in the short rows of
+// float32 it stays -0.
 static void write_f64(const row_part* p, double mean, double scale) {
   const double *in = p->in, *weight = p->weight, *bias = p->bias;
   double* out = p->out;

@@ -132,9 +132,10 @@ class Decode(nn.Module):
     """tokens, positions, places [b], own [b, t], sources [b, s], last [b] ->
     logits [b, vocabulary].
 
-    The key and value of the token of sentence i go to row places[i] of the self
-    cache; those of its position j lie in row own[i, j], and those of token j of
-    its source in row sources[i, j] of the cross cache, for j up to last[i].
+    Row i of the batch is a sentence, or one of its beams. The key and value of its
+    token go to row places[i] of the self cache; those of its position j lie in row
+    own[i, j], and those of token j of its source in row sources[i, j] of the cross
+    cache, for j up to last[i].
     """
 
     def __init__(self, vocabulary):
@@ -191,7 +192,9 @@ def load(make):
 
 
 def without_traces(program):
-    """Stack traces hold paths of the machine that exported."""
+    """Removes where nodes come from: paths of the machine that exported, and the
+    history of passes and modules, which is larger than the graph. Graphs of loops
+    and branches are modules of their own."""
     for module in program.graph_module.modules():
         for node in module.graph.nodes:
             for key in ("stack_trace", "from_node", "nn_module_stack"):

@@ -138,7 +138,8 @@ static void invalid_problems_are_refused_with_a_line(void** state) {
   expect_refusal("id,lower,upper,size,alignment\na,0,1,1,3\n",
                  "the alignment is 3, expected a power of two");
   expect_refusal("id,lower,upper,size,gaps\na,0,9,1,2-3\n",
-                 "lifetime gaps are not supported");
+                 "lifetime gaps are not supported: found '2-3'; leave the "
+                 "field empty");
   expect_refusal("id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,2\n",
                  "fixed at the same bytes (blocks are numbered from 0)");
 }

@@ -20,11 +20,12 @@ void etx_help_print_roff(const char* text) {
   }
 }
 
-// Prints preformatted lines; nothing for NULL.
-static void roff_lines(const char* lines) {
-  if (lines == NULL) return;
+// Prints preformatted lines from a list that ends with NULL; nothing for an
+// empty list.
+static void roff_lines(const char* const* lines) {
+  if (lines == NULL || *lines == NULL) return;
   puts(".PP\n.nf");
-  etx_help_print_roff(lines);
+  for (; *lines != NULL; ++lines) etx_help_print_roff(*lines);
   puts(".fi");
 }
 
@@ -61,7 +62,8 @@ static void help_man(const etx_usage* usage) {
     roff_option(&usage->options[i]);
   }
   roff_lines(usage->more);
-  roff_lines(usage->examples);
+  const char* const examples[] = {usage->examples, NULL};
+  roff_lines(examples);
 }
 
 // ------------------------------------------------ shells

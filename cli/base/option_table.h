@@ -110,7 +110,8 @@ typedef struct etx_usage {
   const etx_positional* positionals;  // ETX_POSITIONALS(...), or NULL
   const etx_option* options;          // ETX_OPTIONS(...), or NULL
   const char* examples;               // lines, or NULL
-  const char* more;  // text between options and examples, or NULL
+  // Lines between options and examples; the list ends with NULL. NULL: none.
+  const char* const* more;
 } etx_usage;
 
 // The number of rows, without the empty one; 0 if there is no table.

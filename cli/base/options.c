@@ -256,8 +256,9 @@ static void print_help(const etx_usage* usage) {
     print_option(&usage->options[i]);
   }
   if (usage->more != NULL) putchar('\n');
-  for (const char* at = usage->more; at != NULL && *at != '\0';) {
-    at = print_wrapped(at, 0, CONTINUATION_INDENT);
+  for (size_t i = 0; usage->more != NULL && usage->more[i] != NULL; ++i) {
+    const char* at = usage->more[i];
+    while (*at != '\0') at = print_wrapped(at, 0, CONTINUATION_INDENT);
   }
   if (usage->examples != NULL) printf("\nexamples:\n%s", usage->examples);
 }

@@ -34,10 +34,10 @@ static const char examples[] =
     "  etx place problem.csv --steps 20000000 --json -o solution.csv\n"
     "  etx place problem.csv --time-limit 10 -o solution.csv\n";
 
-#define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n"
-static const char more[] = "algorithms:\n"
+#define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n",
+static const char* const more[] = {"algorithms:\n",
 #include "planner/algorithms/plan_algorithms.def"
-    ;
+                                   NULL};
 #undef ALGORITHM
 
 typedef struct place_options {

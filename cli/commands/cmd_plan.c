@@ -45,15 +45,15 @@ static const char examples[] =
 
 // The lists of passes and planning algorithms.
 #define PASS(name, function, kind, ir, sentence) PASS_##kind(#name, sentence)
-#define PASS_OPTIONAL(name, sentence) "  -" name ": " sentence "\n"
+#define PASS_OPTIONAL(name, sentence) "  -" name ": " sentence "\n",
 #define PASS_REQUIRED(name, sentence)
-#define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n"
-static const char more[] =
-    "optional passes, in order (--passes=-NAME switches one off):\n"
+#define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n",
+static const char* const more[] = {
+    "optional passes, in order (--passes=-NAME switches one off):\n",
 #include "exporter/passes/pass_list.def"
-    "\nplanning algorithms:\n"
+    "\nplanning algorithms:\n",
 #include "planner/algorithms/plan_algorithms.def"
-    ;
+    NULL};
 #undef PASS
 #undef ALGORITHM
 

@@ -32,7 +32,7 @@ static etx_options_result read_arguments(example_options* out, int argc,
       .command = "example",
       .about = "An example.\n",
       .examples = "  etx example\n",
-      .more = "more about it\n",
+      .more = (const char* const[]){"more about it\n", NULL},
       .positionals =
           ETX_POSITIONALS({"INPUT", "a file", &out->input, true},
                           {"SECOND", "another", &out->second, false}),

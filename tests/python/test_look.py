@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import etx
+from conftest import DATA
 
 
 def test_a_report_names_methods_states_and_bytes(programs):
@@ -33,6 +34,19 @@ def test_a_former_name_of_a_pass_warns(programs, tmp_path):
     folder = programs["two"].parent / "two"
     with pytest.warns(FutureWarning, match="fuse_chains is now called fuse_elementwise"):
         etx.plan(folder, tmp_path / "x.pte", passes="-fuse_chains")
+
+
+def test_caps_bound_sizes_that_data_decide(tmp_path):
+    pytest.importorskip("etx._planner")
+    methods, program = DATA / "pt2" / "routed", tmp_path / "x.pte"
+    caps = {"spread.u0": 16, "unlimited.u0": 16, "indices.u0": 16}
+    with pytest.raises(etx.ExportError, match="has no upper bound"):
+        etx.plan(methods, program)
+    with pytest.raises(etx.ExportError, match="of method 'spread'"):
+        etx.plan(methods, program, cap={"unlimited.u0": 16, "indices.u0": 16})
+    assert not program.exists()
+    etx.plan(methods, program, cap=caps)
+    assert "spread" in etx.load(program).methods
 
 
 def test_a_plan_keeps_source_lines_on_request(programs, tmp_path):

@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/plan/kernel_evaluator.h"
+#include "cli/plan/size_cap_option.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/input_path.h"
 #include "cli/json/json_value.h"
@@ -35,25 +36,13 @@ typedef struct check_options {
   bool json;
 } check_options;
 
-static etx_status cap_sizes(const check_options* options, etx_ir_module* module,
-                            etx_diag* diag) {
-  for (size_t i = 0; i < options->cap.count; ++i) {
-    const etx_status status =
-        etx_export_cap(module, options->cap.items[i], diag);
-    if (status == ETX_OK) continue;
-    etx_diag_append(diag, ", in option '--cap'");
-    return status;
-  }
-  return ETX_OK;
-}
-
 static etx_status check(const check_options* options, etx_pool* pool,
                         etx_diagnostic_list* list, etx_diag* diag) {
   const char* const path = options->path;
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
   ETX_TRY(etx_input_path_check(path, diag));
-  ETX_TRY(cap_sizes(options, &module, diag));
+  ETX_TRY(etx_size_cap_option_apply(&options->cap, &module, diag));
   const etx_status read = etx_export_read(&module, path, &list->problems, diag);
   // Even if one method could not be read, the others are planned to find their
   // problems too.
@@ -102,11 +91,7 @@ int etx_cmd_check(int argc, char** argv) {
       .options = ETX_OPTIONS(
           ETX_CHOICE("target", 't', "etx|executorch",
                      "the runtime to plan for (default: etx)", &options.target),
-          ETX_LIST("cap", 0, "NAME=N",
-                   "the most that a size or integer may be that the data of "
-                   "tensors decide, such as u0=64 or method.u0=64; may be "
-                   "given several times",
-                   &options.cap),
+          ETX_SIZE_CAP_OPTION(&options.cap),
           ETX_FLAG("json", 0, "print the problems as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);

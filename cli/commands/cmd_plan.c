@@ -9,6 +9,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/plan/kernel_evaluator.h"
+#include "cli/plan/size_cap_option.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/input_path.h"
 #include "cli/json/json_value.h"
@@ -226,18 +227,6 @@ static etx_status quantize(plan_context* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
-static etx_status cap_sizes(plan_context* plan, etx_ir_module* module) {
-  const etx_option_list* const caps = &plan->options->cap;
-  for (size_t i = 0; i < caps->count; ++i) {
-    const etx_status status =
-        etx_export_cap(module, caps->items[i], &plan->diag);
-    if (status == ETX_OK) continue;
-    etx_diag_append(&plan->diag, ", in option '--cap'");
-    return status;
-  }
-  return ETX_OK;
-}
-
 static etx_status plan_all(plan_context* plan,
                            const etx_export_options* export_options) {
   etx_ir_module module;
@@ -246,7 +235,7 @@ static etx_status plan_all(plan_context* plan,
   if (plan->options->unroll != UINT64_MAX) {
     module.unroll_limit = plan->options->unroll;
   }
-  ETX_TRY(cap_sizes(plan, &module));
+  ETX_TRY(etx_size_cap_option_apply(&plan->options->cap, &module, &plan->diag));
   const etx_status read = etx_export_read(
       &module, plan->options->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -399,11 +388,7 @@ int etx_cmd_plan(int argc, char** argv) {
                    "methods that may run at the same time share no memory; may "
                    "be given several times",
                    &options.concurrent),
-          ETX_LIST("cap", 0, "NAME=N",
-                   "the most that a size or integer may be that the data of "
-                   "tensors decide, such as u0=64 or method.u0=64; may be "
-                   "given several times",
-                   &options.cap),
+          ETX_SIZE_CAP_OPTION(&options.cap),
           ETX_COUNT("unroll", 0, "N",
                     "the most nodes that one scan or map may become; a longer "
                     "one stays a loop (default: 4096)",

@@ -23,7 +23,8 @@
 typedef struct branch_sharing {
   const etx_ir_method* method;
   etx_placement* placement;
-  bool* is_shared;  // by value: it has the storage of a join already
+  bool* is_shared;         // by value: it has the storage of a join already
+  etx_in_place_move move;  // of carried values
 } branch_sharing;
 
 // True if the value has a block of its own, shared only with the branches that
@@ -72,16 +73,13 @@ static void share_result(const branch_sharing* m, uint32_t copy,
 
 // Computes the next carried value of the join of a loop over the present one,
 // together with as many of the values that it is computed from as possible.
-static etx_status update_carried(const branch_sharing* m, etx_pool* pool,
-                                 const etx_ir_node* join) {
+static etx_status update_carried(branch_sharing* m, const etx_ir_node* join) {
   const uint32_t copy = join->args[ETX_JOIN_THEN].as.value;
   const uint32_t source =
       m->method->nodes[m->method->values[copy].index].args[0].as.value;
   const etx_ir_value* const value = &m->method->values[source];
-  etx_in_place_move move = {.pool = pool,
-                            .method = m->method,
-                            .placement = m->placement,
-                            .target = m->placement->values[copy].storage};
+  etx_in_place_move* const move = &m->move;
+  move->target = m->placement->values[copy].storage;
   if (value->origin != ETX_IR_FROM_NODE || m->is_shared[source] ||
       m->method->nodes[value->index].branch != etx_ir_then_branch(join->cond) ||
       !has_own_block(m, source)) {
@@ -90,15 +88,16 @@ static etx_status update_carried(const branch_sharing* m, etx_pool* pool,
   for (size_t reach = ETX_MOVE_REACH_COUNT;
        reach-- > 0 && !m->is_shared[source];) {
     etx_placement_conflicts conflicts = {0};
-    move.reach = (etx_move_reach)reach;
-    ETX_TRY(etx_in_place_move_save(&move));
-    const bool is_placed = etx_in_place_move_value(&move, source);
+    move->reach = (etx_move_reach)reach;
+    ETX_TRY(etx_in_place_move_save(move));
+    const bool is_placed = etx_in_place_move_value(move, source);
     if (is_placed) {
-      ETX_TRY(etx_placement_check(pool, m->method, m->placement, move.target,
-                                  ETX_PLACEMENT_CHECK_ALL, &conflicts));
+      ETX_TRY(etx_placement_check(move->pool, m->method, m->placement,
+                                  move->target, ETX_PLACEMENT_CHECK_ALL,
+                                  &conflicts));
     }
     m->is_shared[source] = is_placed && conflicts.count == 0;
-    if (!m->is_shared[source]) etx_in_place_move_restore(&move);
+    if (!m->is_shared[source]) etx_in_place_move_restore(move);
   }
   return ETX_OK;
 }
@@ -106,15 +105,19 @@ static etx_status update_carried(const branch_sharing* m, etx_pool* pool,
 etx_status etx_pass_share_branch_storage(etx_pass_context* context) {
   for (size_t i = 0; i < context->module->method_count; ++i) {
     const etx_ir_method* const method = &context->module->methods[i];
-    const branch_sharing m = {
-        method, &context->placements[i],
-        etx_pool_take(context->module->pool, method->value_count)};
+    etx_pool* const pool = context->module->pool;
+    etx_placement* const placement = &context->placements[i];
+    branch_sharing m = {
+        .method = method,
+        .placement = placement,
+        .is_shared = etx_pool_take(pool, method->value_count),
+        .move = {.pool = pool, .method = method, .placement = placement}};
     if (m.is_shared == NULL) return ETX_OUT_OF_MEMORY;
     for (size_t n = 0; n < m.method->node_count; ++n) {
       const etx_ir_node* const node = &m.method->nodes[n];
       if (!etx_ir_is_join(node)) continue;
       if (etx_ir_is_loop(m.method, node->cond)) {
-        ETX_TRY(update_carried(&m, context->module->pool, node));
+        ETX_TRY(update_carried(&m, node));
         continue;
       }
       share_result(&m, node->args[ETX_JOIN_THEN].as.value,

@@ -67,4 +67,9 @@ etx_dtype etx_dtype_to_complex(etx_dtype real);
 // returned unchanged.
 etx_dtype etx_dtype_real_type(etx_dtype dtype);
 
+// True for float16 and bfloat16.
+static inline bool etx_dtype_is_half(etx_dtype dtype) {
+  return dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16;
+}
+
 #endif

@@ -74,10 +74,6 @@ etx_status etx_lowering_dropout(etx_builder* builder) {
 
 // ------------------------------------------------ two operands
 
-static bool is_half(etx_dtype dtype) {
-  return dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16;
-}
-
 static size_t rank_of(const etx_builder* builder, const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_VALUE
              ? etx_builder_shape(builder, arg->as.value)->rank
@@ -91,7 +87,7 @@ static bool keeps_number(const etx_builder* builder, etx_op_id op,
                          etx_dtype dtype) {
   const bool is_scaling =
       op == ETX_OP_mul_out || op == ETX_OP_div_out || op == ETX_OP_div_mode_out;
-  return is_scaling && is_half(dtype) &&
+  return is_scaling && etx_dtype_is_half(dtype) &&
          builder->args[0].kind == ETX_IR_ARG_VALUE &&
          rank_of(builder, &builder->args[1]) == 0;
 }
@@ -187,7 +183,7 @@ etx_status etx_lowering_tensor_and_number(etx_builder* builder) {
   ETX_TRY(etx_build_operand(builder, &builder->args[0], dtype, &self));
   builder->args[0] = etx_ir_value_arg(self);
   etx_ir_arg* const number = &builder->args[1];
-  if (builder->target == ETX_TARGET_EXECUTORCH && is_half(dtype) &&
+  if (builder->target == ETX_TARGET_EXECUTORCH && etx_dtype_is_half(dtype) &&
       number->kind == ETX_IR_ARG_DOUBLE) {
     number->as.real = rounded_to_half(number->as.real, dtype);
   }
@@ -322,7 +318,7 @@ static etx_status cast_three(etx_builder* builder, etx_dtype dtype,
 // Makes the result of a value that was computed for `dtype`.
 static etx_status narrow_if_half(etx_builder* builder, uint32_t value,
                                  etx_dtype dtype) {
-  if (is_half(dtype)) {
+  if (etx_dtype_is_half(dtype)) {
     return etx_build_cast(builder, value, dtype, &builder->results[0]);
   }
   builder->results[0] = value;
@@ -346,12 +342,12 @@ static etx_status add_scaled_product(etx_builder* builder, etx_op_id op,
                                      etx_op_id op_for_halves) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
-  if (is_half(dtype) && builder->target == ETX_TARGET_ETX) {
+  if (etx_dtype_is_half(dtype) && builder->target == ETX_TARGET_ETX) {
     return call_halves(builder, op_for_halves, dtype);
   }
   uint32_t operands[3], product = 0, sum = 0;
-  ETX_TRY(cast_three(builder, is_half(dtype) ? ETX_DTYPE_FLOAT32 : dtype,
-                     operands));
+  ETX_TRY(cast_three(
+      builder, etx_dtype_is_half(dtype) ? ETX_DTYPE_FLOAT32 : dtype, operands));
   ETX_TRY(etx_build_binary(builder, op, operands[1], operands[2], &product));
   const etx_ir_arg args[] = {etx_ir_value_arg(operands[0]),
                              etx_ir_value_arg(product), builder->args[3]};
@@ -371,15 +367,15 @@ etx_status etx_lowering_addcdiv(etx_builder* builder) {
 etx_status etx_lowering_lerp(etx_builder* builder) {
   etx_dtype dtype;
   ETX_TRY(etx_builder_result_type(builder, builder->args, 3, &dtype));
-  if (is_half(dtype) && builder->target == ETX_TARGET_ETX) {
+  if (etx_dtype_is_half(dtype) && builder->target == ETX_TARGET_ETX) {
     const bool is_number = builder->args[2].kind != ETX_IR_ARG_VALUE;
     return call_halves(
         builder, is_number ? ETX_OP_lerp_scalar_out : ETX_OP_lerp_tensor_out,
         dtype);
   }
   uint32_t operands[3], value = 0;
-  ETX_TRY(cast_three(builder, is_half(dtype) ? ETX_DTYPE_FLOAT32 : dtype,
-                     operands));
+  ETX_TRY(cast_three(
+      builder, etx_dtype_is_half(dtype) ? ETX_DTYPE_FLOAT32 : dtype, operands));
   ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, operands[1], operands[0],
                            &value));
   ETX_TRY(

@@ -226,18 +226,14 @@ void etx_block_store(const etx_block* block, etx_compute_type compute,
   }
 }
 
-static bool is_half(etx_dtype dtype) {
-  return dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16;
-}
-
 void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
                  const void* in, ptrdiff_t in_stride, size_t count) {
   // Halves and contiguous float32 are converted without a block.
-  if (to == ETX_DTYPE_FLOAT32 && out_stride == 1 && is_half(from)) {
+  if (to == ETX_DTYPE_FLOAT32 && out_stride == 1 && etx_dtype_is_half(from)) {
     load_floats(out, from, in, in_stride, count);
     return;
   }
-  if (from == ETX_DTYPE_FLOAT32 && in_stride == 1 && is_half(to)) {
+  if (from == ETX_DTYPE_FLOAT32 && in_stride == 1 && etx_dtype_is_half(to)) {
     store_floats(in, to, out, out_stride, count);
     return;
   }

@@ -471,10 +471,9 @@ static etx_status prepare_floating(etx_call* call, size_t function) {
 // rounded to an integer.
 static etx_status prepare_rounded_division(etx_call* call, size_t function,
                                            etx_dtype common) {
-  const bool is_half =
-      common == ETX_DTYPE_FLOAT16 || common == ETX_DTYPE_BFLOAT16;
-  if (!is_half || is_single(call, OTHER))
+  if (!etx_dtype_is_half(common) || is_single(call, OTHER)) {
     return prepare(call, function, common);
+  }
   ETX_TRY(prepare(call,
                   function == ETX_BINARY_divide_trunc
                       ? ETX_BINARY_divide_trunc_of_halves

@@ -15,7 +15,7 @@ void etx_accumulate(etx_dtype to_dtype, char* to, etx_dtype from_dtype,
 
 // True if sums of the type need a float32 copy of the target.
 static inline bool etx_adds_in_copy(etx_dtype dtype) {
-  return dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16;
+  return etx_dtype_is_half(dtype);
 }
 
 // Bytes of that copy of `target`; 0 if none is needed.

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "tests/cli/command.h"
+#include "tests/cli/passes_off.h"
 
 #define ETX ETX_BINARY "/etx"
 #define SMALL ETX_TEST_DATA "/pt2/small_sizes"
@@ -22,15 +23,6 @@ static char program[PATH_BYTES];
 static void name_program(const char* name) {
   snprintf(program, sizeof program, "%s/%s.pte", command_directory, name);
 }
-
-// The optional passes, all switched off: ",-fold_constants,-..".
-#define PASS(name, function, kind, ir, sentence) PASS_##kind(#name)
-#define PASS_OPTIONAL(name) ",-" name
-#define PASS_REQUIRED(name)
-static const char passes_off[] =
-#include "exporter/passes/pass_list.def"
-    ;
-#undef PASS
 
 static void agrees(const char* form) {
   char option[sizeof passes_off + 16];

@@ -26,17 +26,25 @@ static void expect_bound(const lowered* l, const char* name, int64_t minimum) {
   "dims: {n: {min: 0, max: 9, fallback: " \
   "2}, m: {min: 0, max: 9, fallback: 2}}\n"
 
+// Lowers nodes that read x [n, m], and expects the lower bounds of n and m.
+static void lower_with_bounds(lowered* l, const char* nodes, int64_t n,
+                              int64_t m) {
+  char yaml[1000];
+  snprintf(yaml, sizeof yaml,
+           DIMS "inputs: [{name: x, type: 'float32[n, m]'}]\n%s", nodes);
+  lowered_open(l, ETX_TARGET_ETX, yaml);
+  lowered_run(l, "lower");
+  expect_bound(l, "n", n);
+  expect_bound(l, "m", m);
+}
+
 static void bounds_that_all_nodes_can_have_stay(void** state) {
   lowered l;
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               DIMS
-               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
-               "nodes: [{out: y, op: aten.neg.default, args: [x]}]\n"
-               "outputs: [y]\n");
-  lowered_run(&l, "lower");
-  expect_bound(&l, "n", 0);
-  expect_bound(&l, "m", 0);
+  lower_with_bounds(&l,
+                    "nodes: [{out: y, op: aten.neg.default, args: [x]}]\n"
+                    "outputs: [y]\n",
+                    0, 0);
   lowered_close(&l);
 }
 
@@ -44,16 +52,12 @@ static void bounds_that_all_nodes_can_have_stay(void** state) {
 static void only_the_bound_that_a_node_needs_is_raised(void** state) {
   lowered l;
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               DIMS
-               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
-               "nodes:\n"
-               "  - {out: y, op: aten.squeeze.dim, args: [x, 0]}\n"
-               "  - {out: z, op: aten.neg.default, args: [y]}\n"
-               "outputs: [z]\n");
-  lowered_run(&l, "lower");
-  expect_bound(&l, "n", 2);
-  expect_bound(&l, "m", 0);
+  lower_with_bounds(&l,
+                    "nodes:\n"
+                    "  - {out: y, op: aten.squeeze.dim, args: [x, 0]}\n"
+                    "  - {out: z, op: aten.neg.default, args: [y]}\n"
+                    "outputs: [z]\n",
+                    2, 0);
   assert_lines(&l,
                "z: float32[n, m] = aten::neg.out(x)\n"
                "return z\n");
@@ -61,37 +65,30 @@ static void only_the_bound_that_a_node_needs_is_raised(void** state) {
 }
 
 // A slice of one row has the stated size 1, so n must be 1.
+#define FIRST_ROW                                                  \
+  "nodes:\n"                                                       \
+  "  - {out: y, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: " \
+  "'float32[1, m]'}\n"
+
 static void a_bound_is_raised_no_more_than_needed(void** state) {
   lowered l;
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               DIMS
-               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
-               "nodes:\n"
-               "  - {out: y, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: "
-               "'float32[1, m]'}\n"
-               "  - {out: z, op: aten.neg.default, args: [y]}\n"
-               "outputs: [z]\n");
-  lowered_run(&l, "lower");
-  expect_bound(&l, "n", 1);
-  expect_bound(&l, "m", 0);
+  lower_with_bounds(&l,
+                    FIRST_ROW
+                    "  - {out: z, op: aten.neg.default, args: [y]}\n"
+                    "outputs: [z]\n",
+                    1, 0);
   lowered_close(&l);
 }
 
 static void two_nodes_raise_a_bound_each(void** state) {
   lowered l;
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               DIMS
-               "inputs: [{name: x, type: 'float32[n, m]'}]\n"
-               "nodes:\n"
-               "  - {out: y, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: "
-               "'float32[1, m]'}\n"
-               "  - {out: z, op: aten.squeeze.dim, args: [x, 1]}\n"
-               "outputs: [y, z]\n");
-  lowered_run(&l, "lower");
-  expect_bound(&l, "n", 1);
-  expect_bound(&l, "m", 2);
+  lower_with_bounds(&l,
+                    FIRST_ROW
+                    "  - {out: z, op: aten.squeeze.dim, args: [x, 1]}\n"
+                    "outputs: [y, z]\n",
+                    1, 2);
   lowered_close(&l);
 }
 

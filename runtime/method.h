@@ -9,6 +9,10 @@
 // etx_method_init returns ETX_OUT_OF_MEMORY. Methods of one program may share
 // scratch and temporary blocks if they never run at the same time.
 //
+// A method with dynamic sizes needs less scratch and temporary memory at
+// smaller sizes: see etx_method_needed_at. It may be loaded with less of both,
+// even with none; a run whose sizes need more is refused.
+//
 // Loading never changes state. A refused input changes nothing. A run that
 // fails after it began to write state marks the state torn (the mark lies in
 // the state's memory): further runs of any method on it are refused until a
@@ -57,6 +61,8 @@ struct etx_method_record;   // one decoded instruction
 struct etx_method_step;     // the part of a record that the run loop reads
 struct etx_method_tensor;   // address and size of a tensor's bytes
 struct etx_method_input;    // the value that the caller set for one input
+struct etx_scratch_block;   // bytes of scratch that keep their place together
+struct etx_scratch_member;  // a tensor in such a block
 struct etx_method_regions;  // parts that may run side by side (regions.h)
 
 // Called before and after each kernel, for profiling. The call has the operator
@@ -120,7 +126,15 @@ struct etx_method {
   // A pointer, so that an image that never calls etx_method_observe does not
   // link the loop with an observer.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
-  etx_pte_plan plan;  // in the file
+  etx_pte_plan plan;                           // in the file
+  struct etx_scratch_member* scratch_members;  // by tensor
+  struct etx_scratch_block* scratch_blocks;
+  size_t scratch_member_count;  // of scratch_members; 0: no compaction
+  size_t scratch_block_count;   // of scratch_blocks
+  size_t scratch_alignment;     // of all blocks, in bytes
+  size_t scratch_used;          // bytes at the present sizes
+  size_t scratch_given;    // `scratch` and `temporary` state the bytes at the
+  size_t temporary_given;  // upper bounds; these are what the caller gave
   struct etx_method_regions*
       regions;  // set if run_all is the loop with regions
 };
@@ -224,6 +238,35 @@ ETX_MUST_USE etx_status etx_method_bind(etx_method* method,
 // more (regions.h). For a caller whose inputs
 // end before the method does. ETX_BAD_STATE: the method is running.
 ETX_MUST_USE etx_status etx_method_forget(etx_method* method, etx_diag* diag);
+
+// The size of one symbol of a method, such as a length or a batch.
+typedef struct etx_named_size {
+  etx_text name;
+  int64_t size;
+} etx_named_size;
+
+// Exact bytes of every block at given sizes of the symbols that etx files name;
+// symbols that are not given count at their upper bounds. A run with inputs of
+// these sizes succeeds with these bytes of scratch and temporary memory, and is
+// refused with one byte less. Sizes and memory that only the run decides count
+// at their bounds, and a method of a stock file needs the same bytes at all
+// sizes. Forgets what the method has borrowed, as etx_method_forget does, so
+// all inputs must be set again. ETX_NOT_FOUND: no such symbol;
+// ETX_OUT_OF_RANGE: a size out of bounds; ETX_BAD_STATE: the method is running.
+ETX_MUST_USE etx_status etx_method_needed_at(etx_method* method,
+                                             const etx_named_size* sizes,
+                                             size_t count,
+                                             etx_memory_needed* out_needed,
+                                             etx_diag* diag);
+
+// Replaces the blocks of scratch and temporary memory, whose old contents,
+// outputs among them, are lost. Regions (regions.h) are not used any more.
+// ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: as for etx_method_init; ETX_BAD_STATE:
+// the method is running.
+ETX_MUST_USE etx_status etx_method_set_memory(etx_method* method,
+                                              etx_bytes_mut scratch,
+                                              etx_bytes_mut temporary,
+                                              etx_diag* diag);
 
 // Makes the method as it was after loading, but for its session, whose state is
 // not changed: forgets what it has borrowed, restarts random numbers with seed

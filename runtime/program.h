@@ -19,6 +19,8 @@ typedef struct etx_limits {
   etx_pte_limits file;           // limits on the content of the file
   uint64_t max_steps;            // instructions of one run; 0: ETX_MAX_STEPS
   const etx_parallel* parallel;  // NULL: one thread
+  bool keeps_plan;  // scratch stays where the file places it for the largest
+                    // sizes, so that a method needs the same bytes at all sizes
 } etx_limits;
 
 // An opened program. Fields may be read; only functions here write them.

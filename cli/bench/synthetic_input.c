@@ -213,9 +213,10 @@ etx_status etx_synthetic_inputs_set(etx_method* method,
   input_generator g = {
       .options = options, .pool = pool, .random = 1, .diag = diag};
   const size_t count = method->input_count;
+  const etx_dim_options dims = {"dim", options->dims};
   ETX_TRY(etx_dim_overrides_read(method->program,
-                                 etx_pte_plan_name(&method->plan),
-                                 options->dims, pool, &g.dims, diag));
+                                 etx_pte_plan_name(&method->plan), &dims, pool,
+                                 &g.dims, diag));
   out_inputs->count = count;
   out_inputs->items = etx_pool_take(pool, count * sizeof *out_inputs->items);
   if (out_inputs->items == NULL) {
@@ -294,8 +295,8 @@ etx_status etx_synthetic_input_options_check(
     etx_diag* diag) {
   option_check c = {.options = options, .pool = pool, .diag = diag};
   const etx_option_list* values = options->values;
-  ETX_TRY(etx_dim_overrides_read(program, method, options->dims, pool, &c.dims,
-                                 diag));
+  const etx_dim_options dims = {"dim", options->dims};
+  ETX_TRY(etx_dim_overrides_read(program, method, &dims, pool, &c.dims, diag));
   ETX_TRY(find_ports(&c));
   for (size_t i = 0; values != NULL && i < values->count; ++i) {
     ETX_TRY(check_value_option(&c, values->items[i]));

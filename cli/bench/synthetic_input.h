@@ -13,7 +13,7 @@
 #include "cli/run/dim_order_input.h"
 #include "cli/program/port.h"
 #include "cli/run/run_session.h"
-#include "cli/bench/dim_override.h"
+#include "cli/program/dim_override.h"
 
 typedef struct etx_synthetic_input_options {
   const etx_option_list* values;  // "NAME=VALUE"; may be NULL

@@ -21,6 +21,7 @@ static const char about[] =
 static const char examples[] =
     "  etx inspect model.pte\n"
     "  etx inspect model.pte --html model.html\n"
+    "  etx inspect model.pte --at 'tokens[1]=8'\n"
     "  etx inspect model.pte --json | jq '.state[].name'\n";
 
 // Prints the recorded calls of a bundle.
@@ -53,6 +54,7 @@ typedef struct inspect_options {
   const char* path;
   bool json;
   const char* html;  // path of the page to write, or NULL
+  etx_option_list at;
 } inspect_options;
 
 static etx_status write_page(const inspect_options* options, const json_t* root,
@@ -80,13 +82,17 @@ static etx_status inspect(const inspect_options* options,
   ETX_TRY(etx_operator_uses_collect(&program.pte, blob, pool, &uses, diag));
   etx_state_list states;
   ETX_TRY(etx_state_list_read(&program, pool, &states, diag));
+  etx_inspect_facts facts = {options->path, &program, &uses, &states, NULL};
+  if (options->at.count > 0) {
+    const etx_dim_options sizes = {"at", &options->at};
+    ETX_TRY(etx_memory_at_find(&program, &sizes, pool, &facts.memory, diag));
+  }
   if (!options->json && options->html == NULL) {
     if (file->is_bundle) print_bundle(options->path, &file->bundle);
-    return etx_inspect_print(options->path, &program, &uses, &states, diag);
+    return etx_inspect_print(&facts, diag);
   }
   json_t* root = NULL;
-  etx_status status =
-      etx_inspect_json(options->path, &program, &uses, &states, &root, diag);
+  etx_status status = etx_inspect_json(&facts, &root, diag);
   if (status == ETX_OK) {
     if (file->is_bundle) {
       json_object_set_new(root, "bundle", json_of_bundle(&file->bundle));
@@ -112,7 +118,11 @@ int etx_cmd_inspect(int argc, char** argv) {
       .options = ETX_OPTIONS(
           ETX_FLAG("json", 0, "print the facts as JSON", &options.json),
           ETX_TEXT("html", 0, "FILE",
-                   "write the facts as one page for a browser", &options.html)),
+                   "write the facts as one page for a browser", &options.html),
+          ETX_LIST("at", 0, "DIM=SIZE",
+                   "the memory of methods at this size of a dynamic\n"
+                   "dimension, named SYMBOL or INPUT[DIM]; others are largest",
+                   &options.at)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);

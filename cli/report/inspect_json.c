@@ -202,14 +202,33 @@ static void set_origin(json_t* root, const etx_program* program) {
   set(root, "fingerprint", json_string(text));
 }
 
-etx_status etx_inspect_json(const char* path, const etx_program* program,
-                            const etx_operator_uses* uses,
-                            const etx_state_list* states, json_t** out_root,
+// {"sizes": {"s0": 8}, "scratch_bytes": 57344, ...}
+static json_t* json_of_memory(const etx_memory_at* memory) {
+  json_t* const object = json_object();
+  json_t* const sizes = json_object();
+  set(object, "sizes", sizes);
+  for (size_t i = 0; i < memory->size_count; ++i) {
+    const etx_named_size* const named = &memory->sizes[i];
+    json_object_setn_new(sizes, named->name.data, named->name.size,
+                         json_integer(named->size));
+  }
+  set(object, "structure_bytes",
+      etx_json_unsigned(memory->needed.structure_bytes));
+  set(object, "scratch_bytes", etx_json_unsigned(memory->needed.scratch_bytes));
+  set(object, "temporary_bytes",
+      etx_json_unsigned(memory->needed.temporary_bytes));
+  set(object, "state_bytes", etx_json_unsigned(memory->needed.state_bytes));
+  return object;
+}
+
+etx_status etx_inspect_json(const etx_inspect_facts* facts, json_t** out_root,
                             etx_diag* diag) {
+  const etx_program* const program = facts->program;
+  const etx_operator_uses* const uses = facts->uses;
   json_t* const root = json_object();
   json_t* const methods = json_array();
   *out_root = root;
-  set(root, "file", etx_json_text(etx_text_of(path)));
+  set(root, "file", etx_json_text(etx_text_of(facts->path)));
   set(root, "bytes", etx_json_unsigned(program->pte.file.size));
   set_origin(root, program);
   set(root, "needs_etx", json_boolean(uses->needs_etx));
@@ -218,7 +237,7 @@ etx_status etx_inspect_json(const char* path, const etx_program* program,
   set(root, "parts", json_of_parts(&program->pte));
   set(root, "state_bytes", etx_json_unsigned(program->state_bytes));
   set(root, "shares_state", json_boolean(program->shares_state));
-  set(root, "state", json_of_state(states));
+  set(root, "state", json_of_state(facts->states));
   set(root, "operators", json_of_operators(uses));
   set(root, "methods", methods);
   const size_t count = etx_program_method_count(program);
@@ -228,6 +247,9 @@ etx_status etx_inspect_json(const char* path, const etx_program* program,
     json_array_append_new(methods, object);
     ETX_TRY(etx_program_method_at(program, i, &info));
     ETX_TRY(json_of_method(program, &info, object, diag));
+    if (facts->memory != NULL && facts->memory[i].is_asked) {
+      set(object, "memory", json_of_memory(&facts->memory[i]));
+    }
   }
   return ETX_OK;
 }

@@ -231,8 +231,22 @@ static etx_status print_method(const etx_program* program,
   return ETX_OK;
 }
 
-static etx_status print_methods(const etx_program* program, bool constants,
+static void print_memory(const etx_memory_at* memory) {
+  const etx_memory_needed* const needed = &memory->needed;
+  fputs("    memory", stdout);
+  for (size_t i = 0; i < memory->size_count; ++i) {
+    const etx_named_size* const named = &memory->sizes[i];
+    printf("%s%.*s = %" PRId64, i == 0 ? " at " : ", ", text_width(named->name),
+           named->name.data, named->size);
+  }
+  printf(": %zu byte%s of scratch, %zu of temporary memory\n",
+         needed->scratch_bytes, etx_plural(needed->scratch_bytes),
+         needed->temporary_bytes);
+}
+
+static etx_status print_methods(const etx_inspect_facts* facts, bool constants,
                                 etx_diag* diag) {
+  const etx_program* const program = facts->program;
   const size_t count = etx_program_method_count(program);
   bool is_first = true;
   for (size_t i = 0; i < count; ++i) {
@@ -246,6 +260,9 @@ static etx_status print_methods(const etx_program* program, bool constants,
     is_first = false;
     ETX_TRY(constants ? print_constant(program, &info, diag)
                       : print_method(program, &info, diag));
+    if (facts->memory != NULL && facts->memory[i].is_asked) {
+      print_memory(&facts->memory[i]);
+    }
   }
   return ETX_OK;
 }
@@ -293,16 +310,15 @@ static void print_operators(const etx_program* program,
   }
 }
 
-etx_status etx_inspect_print(const char* path, const etx_program* program,
-                             const etx_operator_uses* uses,
-                             const etx_state_list* states, etx_diag* diag) {
-  printf("%s: %zu bytes\n", path, program->pte.file.size);
-  print_runtimes(uses);
+etx_status etx_inspect_print(const etx_inspect_facts* facts, etx_diag* diag) {
+  const etx_program* const program = facts->program;
+  printf("%s: %zu bytes\n", facts->path, program->pte.file.size);
+  print_runtimes(facts->uses);
   print_origin(program);
   print_parts(program);
-  ETX_TRY(print_methods(program, false, diag));
-  ETX_TRY(print_methods(program, true, diag));
-  print_state(program, states);
-  print_operators(program, uses);
+  ETX_TRY(print_methods(facts, false, diag));
+  ETX_TRY(print_methods(facts, true, diag));
+  print_state(program, facts->states);
+  print_operators(program, facts->uses);
   return ETX_OK;
 }

@@ -12,6 +12,7 @@
 #include "runtime/run/method_run.h"
 #include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/scratch_compaction.h"
 #include "runtime/shapes/shape_phase.h"
 
 // For the message only: the first instruction that calls a delegate.
@@ -129,13 +130,23 @@ static etx_status check_state(const etx_method* method,
   return check_block(method, "state", state->data, state->size, needed, diag);
 }
 
+// The bytes that a block must have when a method is loaded. A compacted method
+// takes any number; what is there must be aligned.
+static size_t least_bytes(const etx_method* method, const etx_bytes_mut* block,
+                          size_t needed) {
+  const bool is_enough =
+      !ETX_DYNAMIC || method->scratch_member_count == 0 || block->size > needed;
+  return is_enough ? needed : block->size;
+}
+
 static etx_status take_memory(etx_method* method,
                               const etx_memory_needed* needed,
                               const etx_method_memory* memory, etx_diag* diag) {
   ETX_TRY(check_block(method, "structures", memory->structures.data,
                       memory->structures.size, 1, diag));
-  ETX_TRY(check_block(method, "scratch", memory->scratch.data,
-                      memory->scratch.size, needed->scratch_bytes, diag));
+  ETX_TRY(check_block(
+      method, "scratch", memory->scratch.data, memory->scratch.size,
+      least_bytes(method, &memory->scratch, needed->scratch_bytes), diag));
   ETX_TRY(check_state(method, memory->state, needed->state_bytes, diag));
   etx_arena arena;
   etx_arena_init(&arena, memory->structures.data, memory->structures.size);
@@ -147,8 +158,10 @@ static etx_status take_memory(etx_method* method,
                          memory->structures.size);
   }
   method->scratch = memory->scratch;
+  method->scratch_given = memory->scratch.size;
   method->scratch.size = needed->scratch_bytes;
   method->temporary = memory->temporary;
+  method->temporary_given = memory->temporary.size;
   if (needed->state_bytes > 0) method->state = *memory->state;
   return ETX_OK;
 }
@@ -213,7 +226,8 @@ static etx_status take_temporary(etx_method* method,
   size_t needed = 0;
   ETX_TRY(etx_method_temporary_of_records(method, operators, &needed, diag));
   ETX_TRY(check_block(method, "temporary memory", method->temporary.data,
-                      method->temporary.size, needed, diag));
+                      method->temporary.size,
+                      least_bytes(method, &method->temporary, needed), diag));
   method->temporary.size = needed;
   return ETX_OK;
 }
@@ -232,6 +246,7 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
     etx_method_find_late_numbers(method);
   }
   if (ETX_DYNAMIC) etx_late_versions_init(method);
+  if (ETX_DYNAMIC) etx_scratch_compaction_init(method);
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
   if (!ETX_DYNAMIC && method->prepares_during_run) {
@@ -310,4 +325,52 @@ static etx_status bind(etx_method* method, const etx_planned_memory* state,
 etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,
                            etx_diag* diag) {
   return etx_diag_seal(diag, bind(method, state, diag));
+}
+
+static void point_to_memory(etx_method* method) {
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    etx_method_tensor* const tensor = &method->tensors[i];
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH ||
+        tensor->storage_bytes == 0) {
+      continue;
+    }
+    tensor->storage =
+        etx_method_byte(method->scratch.data, tensor->storage_offset);
+  }
+  for (size_t i = 0; i < method->record_count; ++i) {
+    method->records[i].call.temporary = method->temporary.data;
+  }
+  if (ETX_DYNAMIC && method->scratch_block_count > 0) {
+    etx_scratch_compact(method);
+    method->is_prepared = false;  // it may not fit any more
+  }
+  etx_method_update_pointers(method);
+}
+
+static etx_status set_memory(etx_method* method, const etx_bytes_mut* scratch,
+                             const etx_bytes_mut* temporary, etx_diag* diag) {
+  ETX_TRY(check_block(method, "scratch", scratch->data, scratch->size,
+                      least_bytes(method, scratch, method->scratch.size),
+                      diag));
+  ETX_TRY(check_block(
+      method, "temporary memory", temporary->data, temporary->size,
+      least_bytes(method, temporary, method->temporary.size), diag));
+  method->scratch.data = scratch->data;
+  method->scratch_given = scratch->size;
+  method->temporary.data = temporary->data;
+  method->temporary_given = temporary->size;
+  point_to_memory(method);
+  start_scratch(method);
+  etx_method_observe(method, method->observer);
+  return ETX_OK;
+}
+
+etx_status etx_method_set_memory(etx_method* method, etx_bytes_mut scratch,
+                                 etx_bytes_mut temporary, etx_diag* diag) {
+  etx_status status = etx_method_enter(method, diag);
+  if (status == ETX_OK) {
+    status = set_memory(method, &scratch, &temporary, diag);
+    etx_method_leave(method);
+  }
+  return etx_diag_seal(diag, status);
 }

@@ -11,9 +11,11 @@
 #include "format/shapes/op_shapes.h"
 #include "runtime/load/method_temporary.h"
 #include "runtime/program/unplanned_outputs.h"
+#include "runtime/shapes/scratch_compaction.h"
 
-etx_status etx_method_layout_find(etx_method* method, const etx_program* program,
-                           etx_text name, etx_diag* diag) {
+etx_status etx_method_layout_find(etx_method* method,
+                                  const etx_program* program, etx_text name,
+                                  etx_diag* diag) {
   memset(method, 0, sizeof *method);
   method->program = program;
   ETX_TRY(etx_program_find_plan(program, name, &method->plan, diag));
@@ -78,7 +80,10 @@ static void count_all(etx_method* method, etx_operator_cache* operators,
   for (size_t i = 0; i < method->chain_count; ++i) {
     method->record_count += etx_pte_instruction_count(plan, i);
   }
-  if (ETX_DYNAMIC) count_versions(method, operators, &totals);
+  if (!ETX_DYNAMIC) return;
+  count_versions(method, operators, &totals);
+  method->scratch_member_count =
+      etx_scratch_compaction_count(method, totals.dynamic_dims);
 }
 
 // Adds memory for outputs that the file has not planned.
@@ -91,7 +96,7 @@ static etx_status count_unplanned(const etx_program* program,
     bool found = false;
     uint32_t index = 0;
     ETX_TRY(etx_unplanned_outputs_next(program, operators, &cursor, &found,
-                                      &index, diag));
+                                       &index, diag));
     if (!found) return ETX_OK;
     const etx_pte_value value = etx_pte_value_at(plan, index);
     const size_t bytes = etx_pte_tensor_bytes(&value.as.tensor);
@@ -127,8 +132,10 @@ static etx_status count_memory(const etx_method* method,
   return ETX_OK;
 }
 
-etx_status etx_method_layout_count(etx_method* method, etx_operator_cache* operators,
-                            etx_memory_needed* out_needed, etx_diag* diag) {
+etx_status etx_method_layout_count(etx_method* method,
+                                   etx_operator_cache* operators,
+                                   etx_memory_needed* out_needed,
+                                   etx_diag* diag) {
   size_t unplanned = 0;
   count_all(method, operators, &unplanned);
   method->arena_count = etx_pte_buffer_size_count(&method->plan);
@@ -154,7 +161,7 @@ typedef struct array {
         sizeof *((etx_method*)0)->pointer, 0                    \
   }
 #define SINGLE(pointer) \
-  {offsetof(etx_method, pointer), 0, sizeof *((etx_method*)0)->pointer, 1}
+  { offsetof(etx_method, pointer), 0, sizeof *((etx_method*)0)->pointer, 1 }
 
 static const array arrays[] = {
     ARRAY(records, record_count),
@@ -172,6 +179,8 @@ static const array arrays[] = {
     ARRAY(versions, version_count),
     ARRAY(prepared_at, prepared_count),
     ARRAY(late_sizes, late_size_count),
+    ARRAY(scratch_members, scratch_member_count),
+    ARRAY(scratch_blocks, scratch_member_count),
 #endif
     SINGLE(kernel_diag),
     SINGLE(random),
@@ -212,7 +221,7 @@ static etx_status count_needed(const etx_program* program, etx_text name,
   etx_operator_cache_init(&operators, &method.plan, program->kernels);
   ETX_TRY(etx_method_layout_count(&method, &operators, &needed, diag));
   ETX_TRY(etx_method_temporary_of_plan(program, &method.plan, &operators,
-                                     &needed.temporary_bytes, diag));
+                                       &needed.temporary_bytes, diag));
   etx_arena arena;
   etx_arena_init_counting(&arena);
   if (!etx_method_layout_take(&method, &arena)) {

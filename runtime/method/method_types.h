@@ -3,7 +3,8 @@
 // All values of a method are in one array, in the file's order. A tensor value
 // has a second record, etx_method_tensor, with the location of its bytes:
 //
-//   storage  memory of its own: constant data, bytes in scratch or state, or the
+//   storage  memory of its own: constant data, bytes in scratch or state, or
+//   the
 //            caller's memory of an input. A view or an unplanned slot has none
 //   root     the tensor whose storage it currently uses: itself, or another one
 //            after a view or a move
@@ -81,15 +82,15 @@ typedef struct etx_method_tensor {
   size_t storage_bytes;   // that may be accessed
   size_t bytes;           // at its current sizes
   size_t root_offset;     // of its data from the root's storage
-  uint32_t root;       // position in tensors, or ETX_NO_INDEX
-  uint32_t base;       // tensor it is a constant view of, or none. With
-                       // storage of its own: the last move to it, or none
-  size_t base_offset;  // of that view, in bytes
-  uint32_t input;      // position among the inputs, or ETX_NO_INDEX
+  uint32_t root;          // position in tensors, or ETX_NO_INDEX
+  uint32_t base;          // tensor it is a constant view of, or none. With
+                          // storage of its own: the last move to it, or none
+  size_t base_offset;     // of that view, in bytes
+  uint32_t input;         // position among the inputs, or ETX_NO_INDEX
   uint8_t storage_kind;   // etx_method_storage
-  bool is_rebound;     // target of a view, a move or a returned self
-  bool is_used;        // used or written in this shape phase
-  uint8_t late;        // bits: see ETX_LATE_SIZES
+  bool is_rebound;        // target of a view, a move or a returned self
+  bool is_used;           // used or written in this shape phase
+  uint8_t late;           // bits: see ETX_LATE_SIZES
 } etx_method_tensor;
 
 // What a late value was when a record last saw it: see late_versions.h.
@@ -141,6 +142,23 @@ typedef struct etx_method_record {
                   // `prepared`: see flow_steps.h
 } etx_method_record;
 
+// A block of scratch: see scratch_compaction.h. Offsets are from the start of
+// scratch.
+typedef struct etx_scratch_block {
+  size_t start, end;  // in the plan, at the upper bounds
+  size_t bytes;       // at the present sizes
+  size_t placed;      // present start
+  uint32_t by_start;  // these two are no properties of this block: entry i is
+  uint32_t by_end;    // the i-th block in the order of starts and of ends
+} etx_scratch_block;
+
+// The memory that a tensor has in scratch.
+typedef struct etx_scratch_member {
+  size_t delta;    // bytes from the start of its block
+  size_t bytes;    // at the upper bounds
+  uint32_t block;  // position in scratch_blocks, or ETX_NO_INDEX
+} etx_scratch_member;
+
 typedef struct etx_method_step {
   etx_kernel_function run;
   etx_call* call;  // of its record
@@ -148,11 +166,12 @@ typedef struct etx_method_step {
 
 typedef struct etx_method_input {
   uint32_t value;
-  uint32_t tensor;         // position in tensors, or ETX_NO_INDEX
-  uint8_t* data;           // the caller's
-  int32_t* sizes;          // as last set
-  int64_t integer;         // of an Int that varies
-  const etx_value* new_content;  // new content of a mutable one; NULL: read only
+  uint32_t tensor;  // position in tensors, or ETX_NO_INDEX
+  uint8_t* data;    // the caller's
+  int32_t* sizes;   // as last set
+  int64_t integer;  // of an Int that varies
+  const etx_value*
+      new_content;  // new content of a mutable one; NULL: read only
   bool is_set;
   bool is_planned;  // copied at run
   bool varies;
@@ -172,7 +191,7 @@ typedef struct etx_value_span {
 } etx_value_span;
 
 static inline etx_value_span etx_call_argument_values(const etx_call* call,
-                                             size_t index) {
+                                                      size_t index) {
   const etx_value* const* argument = &call->arguments[index];
   const etx_value* value = *argument;
   const bool is_list =

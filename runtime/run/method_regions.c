@@ -13,6 +13,7 @@
 #include "format/base/independent_regions.h"
 #include "runtime/method/method_types.h"
 #include "runtime/run/method_run.h"
+#include "runtime/shapes/scratch_compaction.h"
 
 // One region of the group that is running.
 typedef struct region_run {
@@ -40,7 +41,8 @@ struct etx_method_regions {
 
 // Where the bytes of a tensor are: two accesses in different spaces never meet.
 typedef struct step_access {
-  const void* space;  // an input, or one of the marks below
+  const void* space;               // an input, or one of the marks below
+  const etx_scratch_block* block;  // of compacted scratch; NULL: none
   uintptr_t start, end;
   uint32_t step;
   bool is_written;
@@ -138,10 +140,14 @@ static bool find_access(const etx_method* method,
   const size_t offset = is_fixed ? tensor->root_offset : 0;
   const size_t bytes = is_fixed ? tensor->bytes : root->storage_bytes;
   uintptr_t start = 0;
+  out->block = etx_scratch_block_of(method, root);
   switch (root->storage_kind) {
     case ETX_METHOD_STORAGE_SCRATCH:
       out->space = &scratch_space;
-      start = (uintptr_t)root->storage;
+      // Blocks move when sizes change, so that only their places in the file
+      // show whether they may meet.
+      start =
+          out->block != NULL ? root->storage_offset : (uintptr_t)root->storage;
       break;
     case ETX_METHOD_STORAGE_STATE:
       out->space = &state_space;
@@ -193,6 +199,15 @@ static bool note_argument(const etx_method* method,
   return true;
 }
 
+static bool may_meet(const step_access* a, const step_access* b) {
+  if (a->space != b->space) return false;
+  if (ETX_DYNAMIC && a->block != b->block && a->block != NULL &&
+      b->block != NULL) {
+    return a->block->start < b->block->end && b->block->start < a->block->end;
+  }
+  return a->start < b->end && b->start < a->end;
+}
+
 static void compare_with_earlier(regions_layout* l, size_t first_access) {
   const size_t step = l->problem.count;
   for (size_t i = first_access; i-- > 0;) {
@@ -200,9 +215,7 @@ static void compare_with_earlier(regions_layout* l, size_t first_access) {
     if (step - early->step > ETX_REGIONS_WINDOW) return;
     for (size_t k = first_access; k < l->access_count; ++k) {
       const step_access* const late = &l->accesses[k];
-      if ((early->is_written || late->is_written) &&
-          early->space == late->space && early->start < late->end &&
-          late->start < early->end) {
+      if ((early->is_written || late->is_written) && may_meet(early, late)) {
         etx_regions_conflict(&l->problem, early->step, step);
         break;
       }

@@ -10,6 +10,7 @@
 #include "runtime/run/method_run.h"
 #include "runtime/run/run_chains.h"
 #include "runtime/run/run_observer.h"
+#include "runtime/run/sized_memory.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_symbols.h"
 #include "runtime/shapes/shape_phase.h"
@@ -36,6 +37,9 @@ static etx_status prepare(etx_method* method, etx_diag* diag) {
   if (!ETX_DYNAMIC || method->is_prepared) return ETX_OK;
   ETX_TRY(etx_method_solve_symbols(method, diag));
   ETX_TRY(etx_method_shape_all(method, diag));
+  const etx_status status = etx_method_check_given(method, diag);
+  if (status != ETX_OK) method->is_prepared = false;
+  ETX_TRY(status);
   method->inputs_moved = false;
   return ETX_OK;
 }

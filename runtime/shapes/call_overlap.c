@@ -9,11 +9,15 @@
 
 #include "runtime/shapes/call_overlap.h"
 
+#include "runtime/shapes/scratch_compaction.h"
+
 // The bytes of a tensor: addresses, or offsets in an input, whose address may
-// not be known yet.
+// not be known yet, or offsets in compacted scratch, as the file states them:
+// the check then holds for all sizes (scratch_compaction.h).
 typedef struct byte_range {
   const etx_method_tensor* tensor;
   const etx_method_tensor* input;  // that has the bytes; NULL: none
+  const etx_scratch_block* block;  // of compacted scratch; NULL: none
   uintptr_t start, end;
 } byte_range;
 
@@ -26,7 +30,11 @@ static bool find_range(const etx_method* method, const etx_value* value,
   const bool is_input = root->storage_kind == ETX_METHOD_STORAGE_INPUT;
   out->tensor = tensor;
   out->input = is_input ? root : NULL;
-  out->start = tensor->root_offset + (is_input ? 0 : (uintptr_t)root->storage);
+  out->block = etx_scratch_block_of(method, root);
+  out->start =
+      tensor->root_offset + (is_input             ? 0
+                             : out->block != NULL ? root->storage_offset
+                                                  : (uintptr_t)root->storage);
   out->end = out->start + tensor->bytes;
   return true;
 }
@@ -73,8 +81,21 @@ static bool have_same_layout(const byte_range* a, const byte_range* b) {
          (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y));
 }
 
+// True if the blocks keep the distance that they have in the file.
+static inline bool keep_distance(const byte_range* a, const byte_range* b) {
+  return a->block == b->block || a->block->start == b->block->start;
+}
+
 static inline bool overlap(const byte_range* a, const byte_range* b) {
-  return a->input == b->input && a->start < b->end && b->start < a->end;
+  if (a->input != b->input) return false;
+  if (ETX_DYNAMIC && (a->block != NULL || b->block != NULL)) {
+    // Compacted scratch shares no bytes with other memory.
+    if (a->block == NULL || b->block == NULL) return false;
+    if (!keep_distance(a, b)) {
+      return a->block->start < b->block->end && b->block->start < a->block->end;
+    }
+  }
+  return a->start < b->end && b->start < a->end;
 }
 
 // Decides whether an overlap is allowed.
@@ -83,6 +104,7 @@ static etx_status compare(const etx_method_record* record, size_t argument,
                           etx_diag* diag) {
   const bool is_written = (record->written >> argument & 1) != 0;
   if (output->start == other->start && output->end == other->end &&
+      (!ETX_DYNAMIC || output->block == NULL || keep_distance(output, other)) &&
       !is_written && may_share(&record->call, argument, output, other) &&
       have_same_layout(output, other)) {
     return ETX_OK;
@@ -138,7 +160,7 @@ static etx_status check_output(const etx_method* method,
   const size_t count = record->call.argument_count;
   for (size_t i = 0; i < count; ++i) {
     const etx_value* argument = record->call.arguments[i];
-    if (COMPARES_ADDRESSES &&
+    if (COMPARES_ADDRESSES && output.block == NULL &&
         (is_disjoint(method, argument, start, end) ||
          (argument == value && (record->written >> i & 1) != 0))) {
       continue;

@@ -283,7 +283,11 @@ static bool is_deferred(const etx_method* method) {
 }
 
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
-  if (stays_prepared(record)) return ETX_OK;
+  if (stays_prepared(record)) {
+    // What its kernel finds is late again in each phase.
+    if (record->is_sized_by_data) etx_late_mark_results(method, record);
+    return ETX_OK;
+  }
   // Only dynamic methods are prepared often enough to be worth the code.
   const etx_method_record* cached =
       ETX_DYNAMIC ? etx_prepare_cache_find(method, record) : NULL;

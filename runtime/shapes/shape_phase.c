@@ -11,6 +11,7 @@
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
 #include "runtime/shapes/move_roots.h"
+#include "runtime/shapes/scratch_compaction.h"
 
 // Rounds until all records are prepared during the run. The second finds what
 // becomes late because of the first; files of exporters need no more.
@@ -158,6 +159,7 @@ static void add_steps(etx_method* method) {
 static etx_status shape_round(etx_method* method, etx_diag* diag) {
   start_steps(method);
   etx_method_restart(method);
+  if (ETX_DYNAMIC) etx_scratch_compaction_restart(method);
   etx_method_update_pointers(method);
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_method_record* record = &method->records[i];
@@ -197,6 +199,10 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
     ETX_TRY(shape_round(method, diag));
     if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   } while (ETX_DYNAMIC && found_late_values(method, ++rounds));
+  if (ETX_DYNAMIC && method->scratch_block_count > 0) {
+    etx_scratch_compact(method);
+    etx_method_update_pointers(method);
+  }
   if (ETX_DYNAMIC && etx_method_has_flow(method)) finish_flow(method);
   if (!ETX_DYNAMIC || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));

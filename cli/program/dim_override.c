@@ -1,4 +1,4 @@
-#include "cli/bench/dim_override.h"
+#include "cli/program/dim_override.h"
 
 #include <string.h>
 
@@ -29,17 +29,17 @@ static etx_blob_symbol symbol_at(const override_parser* p, size_t symbol) {
 
 static etx_status refuse_form(const override_parser* p) {
   return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
-                       "'--dim %s' is not of the form SYMBOL=SIZE or "
+                       "'--%s %s' is not of the form SYMBOL=SIZE or "
                        "INPUT[DIM]=SIZE with whole numbers",
-                       p->option);
+                       p->dims.flag, p->option);
 }
 
 static etx_status refuse_fixed(const override_parser* p) {
   return etx_diag_fail(
       p->diag, ETX_BAD_ARGUMENT,
-      "'--dim %s' names no dynamic dimension of method '%t'; see "
+      "'--%s %s' names no dynamic dimension of method '%t'; see "
       "etx inspect",
-      p->option, p->dims.method);
+      p->dims.flag, p->option, p->dims.method);
 }
 
 static etx_status set_symbol(const override_parser* p, size_t symbol,
@@ -47,10 +47,10 @@ static etx_status set_symbol(const override_parser* p, size_t symbol,
   etx_dim_override_symbol* const earlier = &p->dims.symbols[symbol];
   if (earlier->option != NULL && earlier->value != value) {
     return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' contradicts '--dim %s': both give '%t' of "
+                         "'--%s %s' contradicts '--%s %s': both give '%t' of "
                          "method '%t'",
-                         p->option, earlier->option, symbol_at(p, symbol).name,
-                         p->dims.method);
+                         p->dims.flag, p->option, p->dims.flag, earlier->option,
+                         symbol_at(p, symbol).name, p->dims.method);
   }
   if (earlier->option == NULL)
     *earlier = (etx_dim_override_symbol){p->option, value};
@@ -77,8 +77,8 @@ static etx_status read_symbol_size(const override_parser* p, size_t at) {
   if (!read_number(text, strlen(text), &value)) return refuse_form(p);
   if (value < symbol.minimum || value > symbol.maximum) {
     return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' is impossible: %t is from %i to %i",
-                         p->option, symbol.name, symbol.minimum,
+                         "'--%s %s' is impossible: %t is from %i to %i",
+                         p->dims.flag, p->option, symbol.name, symbol.minimum,
                          symbol.maximum);
   }
   return set_symbol(p, at, value);
@@ -115,10 +115,10 @@ static etx_status refuse_size(const override_parser* p,
                     row->offset);
   }
   return etx_diag_fail(p->diag, ETX_BAD_ARGUMENT,
-                       "'--dim %s' is impossible: the dimension is %s%t%s, and "
+                       "'--%s %s' is impossible: the dimension is %s%t%s, and "
                        "%t is from %i to %i",
-                       p->option, factor, symbol->name, offset, symbol->name,
-                       symbol->minimum, symbol->maximum);
+                       p->dims.flag, p->option, factor, symbol->name, offset,
+                       symbol->name, symbol->minimum, symbol->maximum);
 }
 
 static etx_status read_dim_size(const override_parser* p, const etx_port* port,
@@ -187,10 +187,11 @@ static etx_status read_symbols(override_parser* p, etx_pool* pool) {
 }
 
 etx_status etx_dim_overrides_read(const etx_program* program, etx_text method,
-                                  const etx_option_list* options,
-                                  etx_pool* pool, etx_dim_overrides* out_dims,
-                                  etx_diag* diag) {
-  override_parser parser = {.dims = {program, method, NULL}, .diag = diag};
+                                  const etx_dim_options* given, etx_pool* pool,
+                                  etx_dim_overrides* out_dims, etx_diag* diag) {
+  const etx_option_list* const options = given->options;
+  override_parser parser = {.dims = {program, method, NULL, given->flag},
+                            .diag = diag};
   ETX_TRY(read_symbols(&parser, pool));
   for (size_t i = 0; options != NULL && i < options->count; ++i) {
     parser.option = options->items[i];
@@ -198,6 +199,22 @@ etx_status etx_dim_overrides_read(const etx_program* program, etx_text method,
   }
   *out_dims = parser.dims;
   return ETX_OK;
+}
+
+etx_status etx_dim_override_is_known(const etx_program* program,
+                                     etx_text method, const char* option,
+                                     bool* out_known, etx_diag* diag) {
+  override_parser parser = {
+      .dims = {program, method, NULL, ""}, .option = option, .diag = diag};
+  etx_port port;
+  size_t symbol = 0;
+  if (program->has_blob &&
+      etx_blob_method_find(&program->blob, method, &parser.method_index)) {
+    parser.symbol_count =
+        etx_blob_symbol_count(&program->blob, parser.method_index);
+  }
+  *out_known = find_symbol(&parser, &symbol);
+  return *out_known ? ETX_OK : find_input(&parser, &port, out_known);
 }
 
 int64_t etx_dim_override_size(const etx_dim_overrides* dims,
@@ -223,13 +240,13 @@ static etx_status check_agreement(const etx_dim_overrides* dims,
   if (option == NULL || size == given) return ETX_OK;
   if (dim < 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' contradicts input '%s', which is %i",
-                         option, port->name, given);
+                         "'--%s %s' contradicts input '%s', which is %i",
+                         dims->flag, option, port->name, given);
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "'--dim %s' contradicts input '%s', whose dimension %i "
+                       "'--%s %s' contradicts input '%s', whose dimension %i "
                        "is %i",
-                       option, port->name, (int64_t)dim, given);
+                       dims->flag, option, port->name, (int64_t)dim, given);
 }
 
 etx_status etx_dim_overrides_agree(const etx_dim_overrides* dims,

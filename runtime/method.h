@@ -61,7 +61,7 @@ struct etx_method_record;   // one decoded instruction
 struct etx_method_step;     // the part of a record that the run loop reads
 struct etx_method_tensor;   // address and size of a tensor's bytes
 struct etx_method_input;    // the value that the caller set for one input
-struct etx_scratch_block;   // bytes of scratch that keep their place together
+struct etx_layout_block;   // bytes of scratch that keep their place together
 struct etx_scratch_member;  // a tensor in such a block
 struct etx_method_regions;  // parts that may run side by side (regions.h)
 
@@ -128,7 +128,7 @@ struct etx_method {
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
   etx_pte_plan plan;                           // in the file
   struct etx_scratch_member* scratch_members;  // by tensor
-  struct etx_scratch_block* scratch_blocks;
+  struct etx_layout_block* scratch_blocks;
   size_t scratch_member_count;  // of scratch_members; 0: no compaction
   size_t scratch_block_count;   // of scratch_blocks
   size_t scratch_alignment;     // of all blocks, in bytes

@@ -2,6 +2,7 @@
 
 #include "exporter/placement/concurrent_methods.h"
 #include "exporter/placement/liveness.h"
+#include "exporter/placement/plan_sizes.h"
 #include "exporter/placement/region_memory.h"
 #include "format/base/checked_math.h"
 #include "planner/plan_gaps.h"
@@ -158,10 +159,25 @@ static void set_offsets(etx_placement* placement,
   }
 }
 
+// Blocks of regions hold several storages, whose sizes are not known here.
+static etx_status choose_order(memory_planner* p, const etx_ir_method* method,
+                               const etx_placement* placement,
+                               const collected_blocks* c,
+                               etx_plan_solution* solution,
+                               etx_memory_plan* memory) {
+  if (c->count != c->storage_count) return ETX_OK;
+  const etx_plan_problem problem = {.blocks = c->blocks,
+                                    .block_count = c->count};
+  const etx_plan_sizes sizes = {method,      placement, &problem,
+                                c->storages, &p->pool,  p->diag};
+  return etx_plan_for_sizes(&sizes, solution, &memory->worst_ratio);
+}
+
 static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
                               etx_placement* placement,
                               etx_live_interval* lifetimes,
                               etx_memory_plan* memory) {
+  memory->worst_ratio = 0;
   etx_region_memory regions = {NULL, 0, NULL, NULL};
   collected_blocks c;
   if (p->keeps_regions_apart) {
@@ -185,6 +201,7 @@ static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
   }
   if (gap_count == 0 && p->algorithm == NULL) {
     etx_plan_spread(&problem, &solution);
+    ETX_TRY(choose_order(p, method, placement, &c, &solution, memory));
   }
   set_offsets(placement, &regions, &c, solution.offsets);
   memory->planned_bytes = solution.arena_bytes;

@@ -30,6 +30,8 @@ typedef struct etx_memory_plan {
   size_t peak_node;  // the node at which most bytes are live
   const char* algorithm;
   uint64_t steps;  // planner steps for that part
+  uint64_t worst_ratio;  // of the bytes at smaller sizes to their lower bound,
+                         // in thousandths (plan_sizes.h); 0: not measured
 } etx_memory_plan;
 
 typedef struct etx_memory_options {

@@ -27,6 +27,7 @@
 #ifndef ETX_RUNTIME_METHOD_METHOD_TYPES_H
 #define ETX_RUNTIME_METHOD_METHOD_TYPES_H
 
+#include "format/base/block_layout.h"
 #include "format/base/build_parts.h"
 #include "runtime/method.h"
 
@@ -141,16 +142,6 @@ typedef struct etx_method_record {
   etx_call call;  // of kernels, scalars and views. Jumps and moves use
                   // `prepared`: see flow_steps.h
 } etx_method_record;
-
-// A block of scratch: see scratch_compaction.h. Offsets are from the start of
-// scratch.
-typedef struct etx_scratch_block {
-  size_t start, end;  // in the plan, at the upper bounds
-  size_t bytes;       // at the present sizes
-  size_t placed;      // present start
-  uint32_t by_start;  // these two are no properties of this block: entry i is
-  uint32_t by_end;    // the i-th block in the order of starts and of ends
-} etx_scratch_block;
 
 // The memory that a tensor has in scratch.
 typedef struct etx_scratch_member {

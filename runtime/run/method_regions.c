@@ -42,7 +42,7 @@ struct etx_method_regions {
 // Where the bytes of a tensor are: two accesses in different spaces never meet.
 typedef struct step_access {
   const void* space;               // an input, or one of the marks below
-  const etx_scratch_block* block;  // of compacted scratch; NULL: none
+  const etx_layout_block* block;  // of compacted scratch; NULL: none
   uintptr_t start, end;
   uint32_t step;
   bool is_written;

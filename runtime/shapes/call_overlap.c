@@ -17,7 +17,7 @@
 typedef struct byte_range {
   const etx_method_tensor* tensor;
   const etx_method_tensor* input;  // that has the bytes; NULL: none
-  const etx_scratch_block* block;  // of compacted scratch; NULL: none
+  const etx_layout_block* block;  // of compacted scratch; NULL: none
   uintptr_t start, end;
 } byte_range;
 

@@ -1,7 +1,5 @@
 #include "runtime/shapes/scratch_compaction.h"
 
-#include "runtime/shapes/block_layout.h"
-
 size_t etx_scratch_compaction_count(const etx_method* method,
                                     size_t dynamic_dims) {
   return method->blob_index == SIZE_MAX || dynamic_dims == 0 ||
@@ -54,9 +52,9 @@ static void number_blocks(etx_method* method) {
   method->scratch_block_count = 0;
   for (uint32_t i = 0; i < method->scratch_member_count; ++i) {
     if (members[i].block != i) continue;
-    etx_scratch_block* const block =
+    etx_layout_block* const block =
         &method->scratch_blocks[method->scratch_block_count];
-    *block = (etx_scratch_block){SIZE_MAX, 0, 0, 0, 0, 0};
+    *block = (etx_layout_block){SIZE_MAX, 0, 0, 0, 0, 0};
     members[i].delta = method->scratch_block_count++;
   }
   for (uint32_t i = 0; i < method->scratch_member_count; ++i) {
@@ -74,7 +72,7 @@ static void measure_blocks(etx_method* method) {
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
     if (member->block == ETX_NO_INDEX) continue;
-    etx_scratch_block* const block = &method->scratch_blocks[member->block];
+    etx_layout_block* const block = &method->scratch_blocks[member->block];
     const size_t start = method->tensors[i].storage_offset;
     if (start < block->start) block->start = start;
     if (start + member->bytes > block->end) block->end = start + member->bytes;
@@ -146,7 +144,7 @@ static void size_blocks(etx_method* method) {
     const etx_scratch_member* const member = &method->scratch_members[i];
     if (member->block == ETX_NO_INDEX) continue;
     const size_t end = member->delta + present_bytes(method, i);
-    etx_scratch_block* const block = &method->scratch_blocks[member->block];
+    etx_layout_block* const block = &method->scratch_blocks[member->block];
     if (end > block->bytes) block->bytes = end;
   }
 }

@@ -29,7 +29,7 @@ void etx_scratch_compact(etx_method* method);
 
 // The block of a tensor with memory in scratch; NULL: the method is not
 // compacted, or the tensor is not in a block.
-static inline const etx_scratch_block* etx_scratch_block_of(
+static inline const etx_layout_block* etx_scratch_block_of(
     const etx_method* method, const etx_method_tensor* tensor) {
   if (!ETX_DYNAMIC || method->scratch_block_count == 0) return NULL;
   const uint32_t block =

@@ -1,7 +1,7 @@
 // Random layouts against the three promises of block_layout.h, pair by pair,
 // and against the longest path through the constraints.
 
-#include "runtime/shapes/block_layout.h"
+#include "format/base/block_layout.h"
 
 #include "tests/support/assert_status.h"
 #include "tests/support/test_random.h"
@@ -9,7 +9,7 @@
 enum { MAX_BLOCKS = 40, LAYOUTS = 400, SIZES = 10, ALIGNMENT = 16 };
 
 typedef struct layout {
-  etx_scratch_block blocks[MAX_BLOCKS];
+  etx_layout_block blocks[MAX_BLOCKS];
   size_t count;
   size_t planned;  // bytes of the plan
 } layout;
@@ -20,7 +20,7 @@ static void make_plan(layout* l) {
   memset(l, 0, sizeof *l);
   l->count = (size_t)test_random_integer(1, MAX_BLOCKS);
   for (size_t i = 0; i < l->count; ++i) {
-    etx_scratch_block* const block = &l->blocks[i];
+    etx_layout_block* const block = &l->blocks[i];
     block->start = ALIGNMENT * (size_t)test_random_integer(0, 60);
     block->end = block->start + (size_t)test_random_integer(0, 200);
     if (block->end > l->planned) l->planned = block->end;
@@ -30,7 +30,7 @@ static void make_plan(layout* l) {
 
 static void make_sizes(layout* l) {
   for (size_t i = 0; i < l->count; ++i) {
-    etx_scratch_block* const block = &l->blocks[i];
+    etx_layout_block* const block = &l->blocks[i];
     const size_t most = block->end - block->start;
     // Often all or nothing.
     const int64_t kind = test_random_integer(0, 3);
@@ -40,20 +40,20 @@ static void make_sizes(layout* l) {
   }
 }
 
-static bool is_below(const etx_scratch_block* a, const etx_scratch_block* b) {
+static bool is_below(const etx_layout_block* a, const etx_layout_block* b) {
   return a->start < a->end && a->end <= b->start;
 }
 
-static void check_pair(const etx_scratch_block* a, const etx_scratch_block* b) {
+static void check_pair(const etx_layout_block* a, const etx_layout_block* b) {
   if (is_below(a, b)) assert_true(a->placed + a->bytes <= b->placed);
   if (a->start == b->start) assert_int_equal(a->placed, b->placed);
 }
 
 // The smallest start that the blocks below allow.
-static void check_smallest(const layout* l, const etx_scratch_block* block) {
+static void check_smallest(const layout* l, const etx_layout_block* block) {
   size_t wanted = 0;
   for (size_t i = 0; i < l->count; ++i) {
-    const etx_scratch_block* const other = &l->blocks[i];
+    const etx_layout_block* const other = &l->blocks[i];
     const size_t end = other->placed + other->bytes;
     if (is_below(other, block) && end > wanted) wanted = end;
   }
@@ -64,7 +64,7 @@ static void check_smallest(const layout* l, const etx_scratch_block* block) {
 static void check_layout(const layout* l, size_t used) {
   size_t end = 0;
   for (size_t i = 0; i < l->count; ++i) {
-    const etx_scratch_block* const block = &l->blocks[i];
+    const etx_layout_block* const block = &l->blocks[i];
     assert_int_equal(block->placed % ALIGNMENT, 0);
     assert_true(block->placed <= block->start);
     if (block->placed + block->bytes > end) end = block->placed + block->bytes;
@@ -90,7 +90,7 @@ static void keeps_its_promises_for_any_sizes(void** state) {
 
 static void a_plan_without_gaps_stays_as_it_is_at_its_sizes(void** state) {
   (void)state;
-  etx_scratch_block blocks[3] = {{.start = 0, .end = 64, .bytes = 64},
+  etx_layout_block blocks[3] = {{.start = 0, .end = 64, .bytes = 64},
                                  {.start = 64, .end = 96, .bytes = 32},
                                  {.start = 0, .end = 48, .bytes = 48}};
   etx_blocks_sort(blocks, 3);
@@ -107,14 +107,14 @@ static void a_plan_without_gaps_stays_as_it_is_at_its_sizes(void** state) {
 
 static void no_blocks_need_no_bytes(void** state) {
   (void)state;
-  etx_scratch_block none;
+  etx_layout_block none;
   etx_blocks_sort(&none, 0);
   assert_int_equal(etx_blocks_place(&none, 0, 16), 0);
 }
 
 static void alignment_is_what_all_starts_have(void** state) {
   (void)state;
-  etx_scratch_block blocks[2] = {{.start = 128}, {.start = 32}};
+  etx_layout_block blocks[2] = {{.start = 128}, {.start = 32}};
   assert_int_equal(etx_blocks_alignment(blocks, 1), 64);
   assert_int_equal(etx_blocks_alignment(blocks, 2), 32);
   blocks[0].start = 8;

@@ -1,4 +1,4 @@
-#include "runtime/shapes/block_layout.h"
+#include "format/base/block_layout.h"
 
 // More would only align blocks to more than a line of the cache.
 enum { MAX_ALIGNMENT = 64 };
@@ -6,13 +6,13 @@ enum { MAX_ALIGNMENT = 64 };
 // ---- order ----
 
 // The key of the entry at `position` of an order: by starts or by ends.
-static size_t key_at(const etx_scratch_block* blocks, size_t position,
+static size_t key_at(const etx_layout_block* blocks, size_t position,
                      bool by_end) {
   return by_end ? blocks[blocks[position].by_end].end
                 : blocks[blocks[position].by_start].start;
 }
 
-static void swap_entries(etx_scratch_block* blocks, size_t a, size_t b,
+static void swap_entries(etx_layout_block* blocks, size_t a, size_t b,
                          bool by_end) {
   uint32_t* const first = by_end ? &blocks[a].by_end : &blocks[a].by_start;
   uint32_t* const second = by_end ? &blocks[b].by_end : &blocks[b].by_start;
@@ -21,7 +21,7 @@ static void swap_entries(etx_scratch_block* blocks, size_t a, size_t b,
   *second = entry;
 }
 
-static void sift_down(etx_scratch_block* blocks, size_t at, size_t count,
+static void sift_down(etx_layout_block* blocks, size_t at, size_t count,
                       bool by_end) {
   for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
     if (child + 1 < count &&
@@ -35,7 +35,7 @@ static void sift_down(etx_scratch_block* blocks, size_t at, size_t count,
 }
 
 // Heap sort: needs no memory and no recursion, and has no slow case.
-static void sort(etx_scratch_block* blocks, size_t count, bool by_end) {
+static void sort(etx_layout_block* blocks, size_t count, bool by_end) {
   for (size_t i = count / 2; i-- > 0;) sift_down(blocks, i, count, by_end);
   for (size_t end = count; end-- > 1;) {
     swap_entries(blocks, 0, end, by_end);
@@ -43,7 +43,7 @@ static void sort(etx_scratch_block* blocks, size_t count, bool by_end) {
   }
 }
 
-void etx_blocks_sort(etx_scratch_block* blocks, size_t count) {
+void etx_blocks_sort(etx_layout_block* blocks, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     blocks[i].by_start = blocks[i].by_end = (uint32_t)i;
   }
@@ -51,7 +51,7 @@ void etx_blocks_sort(etx_scratch_block* blocks, size_t count) {
   sort(blocks, count, true);
 }
 
-size_t etx_blocks_alignment(const etx_scratch_block* blocks, size_t count) {
+size_t etx_blocks_alignment(const etx_layout_block* blocks, size_t count) {
   size_t bits = MAX_ALIGNMENT;
   for (size_t i = 0; i < count; ++i) bits |= blocks[i].start;
   return bits & (~bits + 1);
@@ -59,15 +59,15 @@ size_t etx_blocks_alignment(const etx_scratch_block* blocks, size_t count) {
 
 // ---- layout ----
 
-size_t etx_blocks_place(etx_scratch_block* blocks, size_t count,
+size_t etx_blocks_place(etx_layout_block* blocks, size_t count,
                         size_t alignment) {
   size_t below = 0;  // largest end of the blocks below the present one
   size_t ended = 0;
   size_t used = 0;
   for (size_t i = 0; i < count; ++i) {
-    etx_scratch_block* const block = &blocks[blocks[i].by_start];
+    etx_layout_block* const block = &blocks[blocks[i].by_start];
     for (; ended < count; ++ended) {
-      const etx_scratch_block* const other = &blocks[blocks[ended].by_end];
+      const etx_layout_block* const other = &blocks[blocks[ended].by_end];
       if (other->end > block->start) break;
       if (other->start == other->end) continue;  // perhaps not placed yet
       const size_t end = other->placed + other->bytes;

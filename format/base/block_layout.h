@@ -20,22 +20,32 @@
 // chapter 10). The constraints are those of an interval order, so a sweep over
 // starts and ends replaces the search for longest paths.
 
-#ifndef ETX_RUNTIME_SHAPES_BLOCK_LAYOUT_H
-#define ETX_RUNTIME_SHAPES_BLOCK_LAYOUT_H
+#ifndef ETX_FORMAT_BASE_BLOCK_LAYOUT_H
+#define ETX_FORMAT_BASE_BLOCK_LAYOUT_H
 
-#include "runtime/method/method_types.h"
+#include <stddef.h>
+#include <stdint.h>
+
+// Offsets are from the start of the arena.
+typedef struct etx_layout_block {
+  size_t start, end;  // in the plan, at the upper bounds
+  size_t bytes;       // at the present sizes
+  size_t placed;      // present start
+  uint32_t by_start;  // these two are no properties of this block: entry i is
+  uint32_t by_end;    // the i-th block in the order of starts and of ends
+} etx_layout_block;
 
 // Sorts `count` blocks for the sweep: sets by_start and by_end from start and
 // end. O(count log count).
-void etx_blocks_sort(etx_scratch_block* blocks, size_t count);
+void etx_blocks_sort(etx_layout_block* blocks, size_t count);
 
 // The largest power of two up to 64 that divides all starts.
-size_t etx_blocks_alignment(const etx_scratch_block* blocks, size_t count);
+size_t etx_blocks_alignment(const etx_layout_block* blocks, size_t count);
 
 // Places sorted blocks for their present `bytes`, which are at most those of
 // the plan: sets `placed`, which are multiples of `alignment`. Returns the
 // largest end. O(count).
-size_t etx_blocks_place(etx_scratch_block* blocks, size_t count,
+size_t etx_blocks_place(etx_layout_block* blocks, size_t count,
                         size_t alignment);
 
 #endif

@@ -162,6 +162,8 @@ static etx_export_method_report report_method(const pipeline* e, size_t index) {
       .peak_instruction = (uint32_t)e->result.peak_instructions[index],
       .algorithm = memory->algorithm,
       .steps = memory->steps,
+      .layout_count = memory->layout_count,
+      .worst_ratio = memory->worst_ratio,
   };
   if (memory->peak_node < method->node_count) {
     row.peak_operator = etx_text_of(method->nodes[memory->peak_node].op->name);
@@ -311,7 +313,8 @@ etx_status etx_export_plan(etx_ir_module* module,
   report_progress(&e, "memory", 2);
   const etx_memory_options memory = {
       .algorithm = options->algorithm,
-      .keeps_regions_apart = options->parallel_regions};
+      .keeps_regions_apart = options->parallel_regions,
+      .takes_layouts = !options->parallel_regions};
   ETX_TRY(
       etx_plan_memory(module, e.passes.placements, &memory, &e.memory, diag));
   report_progress(&e, "file", 3);

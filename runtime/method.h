@@ -128,9 +128,11 @@ struct etx_method {
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
   etx_pte_plan plan;                           // in the file
   struct etx_scratch_member* scratch_members;  // by tensor
-  struct etx_layout_block* scratch_blocks;
+  struct etx_layout_block* scratch_blocks;  // those of each layout in turn
   size_t scratch_member_count;  // of scratch_members; 0: no compaction
-  size_t scratch_block_count;   // of scratch_blocks
+  size_t scratch_block_count;   // blocks of one layout
+  size_t scratch_layout_count;  // the plan's, and those of the file's places
+  size_t scratch_block_room;    // of scratch_blocks
   size_t scratch_alignment;     // of all blocks, in bytes
   size_t scratch_used;          // bytes at the present sizes
   size_t scratch_given;    // `scratch` and `temporary` state the bytes at the

@@ -52,6 +52,23 @@ static void print_verdict(const etx_export_report* report) {
   }
 }
 
+// What methods with varying sizes need at smaller ones.
+static void print_smaller_sizes(const etx_export_report* report) {
+  for (size_t i = 0; i < report->method_count; ++i) {
+    const etx_export_method_report* const method = &report->methods[i];
+    if (method->worst_ratio == 0) continue;
+    printf("  %.*s at smaller sizes: at most %" PRIu64 ".%02" PRIu64
+           " x the lower bound of the sizes",
+           (int)method->name.size, method->name.data,
+           method->worst_ratio / 1000, method->worst_ratio % 1000 / 10);
+    if (method->layout_count > 0) {
+      printf(", with %zu more layout%s", method->layout_count,
+             etx_plural(method->layout_count));
+    }
+    fputc('\n', stdout);
+  }
+}
+
 static void print_concurrent(const etx_export_report* report) {
   for (size_t i = 0; i < report->concurrent_count; ++i) {
     const etx_ir_pair* const pair = &report->concurrent[i];
@@ -187,6 +204,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
     print_method(&report->methods[i], width);
   }
   print_verdict(report);
+  print_smaller_sizes(report);
   print_concurrent(report);
   for (size_t i = 0; in_full && i < report->method_count; ++i) {
     print_savings(&report->methods[i]);
@@ -277,6 +295,11 @@ static void set_savings(json_t* object,
   json_object_set_new(object, "gap_percent", json_real(gap_percent(method)));
   json_object_set_new(object, "proved", json_boolean(gap_of(method) == 0));
   set_bytes(object, "steps", method->steps);
+  if (method->worst_ratio > 0) {
+    set_bytes(object, "layouts", method->layout_count);
+    json_object_set_new(object, "worst_ratio_at_smaller_sizes",
+                        json_real((double)method->worst_ratio / 1000));
+  }
   set_bytes(object, "naive_bytes", method->naive_bytes);
   json_object_set_new(object, "saved", json_of_saved(method));
   set_bytes(object, "order_steps", method->order_steps);

@@ -8,6 +8,7 @@
 //                          verify_interval_tree
 //   verify_dataflow        the main part: a forward analysis over all paths
 //   verify_loop_rows       tensors that a loop fills row by row
+//   verify_layouts         blocks of memory stay apart at all sizes
 //   verify_shapes          sizes against the shape rules of the operators
 //
 // What all methods must agree about is in verify_state.h.
@@ -50,6 +51,12 @@ ETX_MUST_USE etx_status etx_verify_dataflow(etx_verify_method* m);
 
 // Proves that rows which a loop has written stay valid in later iterations.
 ETX_MUST_USE etx_status etx_verify_loop_rows(const etx_verify_method* m);
+
+// verify_layouts
+
+// Proves that blocks of arena 1 that are in use at the same time share no byte
+// in any layout, so that the runtime may move blocks together at smaller sizes.
+ETX_MUST_USE etx_status etx_verify_layouts(etx_verify_method* m);
 
 // verify_shapes
 

@@ -46,6 +46,7 @@ static etx_status prove_method(etx_verify_method* m,
   ETX_TRY(etx_verify_shapes(m));
   ETX_TRY(etx_verify_dataflow(m));
   ETX_TRY(etx_verify_loop_rows(m));
+  ETX_TRY(etx_verify_layouts(m));
   return etx_verify_method_state(m, program);
 }
 

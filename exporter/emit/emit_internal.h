@@ -34,6 +34,12 @@ typedef struct etx_emit {
 
 typedef struct etx_emit_cond etx_emit_cond;  // emit_cond.c
 
+typedef struct etx_emit_scratch {
+  uint32_t slot;
+  uint32_t storage;
+  uint64_t start;  // bytes from the start of the storage
+} etx_emit_scratch;
+
 typedef struct etx_emit_method {
   etx_emit* emit;
   const etx_ir_method* method;
@@ -50,6 +56,9 @@ typedef struct etx_emit_method {
   size_t operator_count, operator_capacity, operator_row_capacity;
   etx_blob_view* views;
   size_t view_count, view_capacity;
+
+  etx_emit_scratch* scratch;  // tensors in arena 1, by slot
+  size_t scratch_count, scratch_capacity;
 
   uint32_t* index_of_value;  // slot by value of the method; ETX_IR_NONE: none
   // By storage: its external value (state, constant or input); ETX_IR_NONE for

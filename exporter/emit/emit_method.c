@@ -477,6 +477,31 @@ static etx_status finish_plan(etx_emit_method* m, const inputs_and_outputs* p,
   return ETX_OK;
 }
 
+// The places of all tensors of arena 1 in the further layouts.
+static etx_status describe_layouts(const etx_emit_method* m,
+                                   const etx_memory_plan* memory,
+                                   etx_blob_method* out_blob) {
+  const size_t count = memory->layout_count * m->scratch_count;
+  etx_blob_place* const places =
+      etx_pool_take(m->emit->pool, count * sizeof *places);
+  size_t at = 0;
+  if (places == NULL) return ETX_OUT_OF_MEMORY;
+  for (uint32_t k = 0; k < memory->layout_count; ++k) {
+    for (size_t i = 0; i < m->scratch_count; ++i) {
+      const etx_emit_scratch* const tensor = &m->scratch[i];
+      const etx_storage_place* const place =
+          &memory->layouts[k][tensor->storage];
+      const uint64_t rest =
+          place->bytes > tensor->start ? place->bytes - tensor->start : 0;
+      places[at++] = (etx_blob_place){tensor->slot, k,
+                                      place->offset + tensor->start, rest};
+    }
+  }
+  out_blob->places = places;
+  out_blob->place_count = count;
+  return ETX_OK;
+}
+
 etx_status etx_emit_plan(etx_emit* emit, size_t method,
                          etx_pte_plan_content* out_plan,
                          etx_blob_method* out_blob, size_t* out_peak) {
@@ -512,6 +537,7 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   out_blob->output_count = p.output_count;
   out_blob->views = m.views;
   out_blob->view_count = m.view_count;
+  ETX_TRY(describe_layouts(&m, memory, out_blob));
   ETX_TRY(etx_emit_source(emit, source, starts, m.instruction_count));
   return finish_plan(&m, &p, memory->scratch_bytes, out_plan);
 }

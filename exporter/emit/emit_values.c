@@ -175,6 +175,16 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   return base == value ? ETX_OK : add_view(m, index, base, delta);
 }
 
+static etx_status note_scratch(etx_emit_method* m, uint32_t value,
+                               uint32_t index) {
+  const etx_storage_range range = etx_placement_range(m->placement, value);
+  ETX_TRY(etx_pool_grow(m->emit->pool, &m->scratch, m->scratch_count,
+                        &m->scratch_capacity, sizeof *m->scratch));
+  m->scratch[m->scratch_count++] =
+      (etx_emit_scratch){index, range.storage, range.start};
+  return ETX_OK;
+}
+
 etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
                            uint32_t* out_index) {
   if (m->index_of_value[value] != ETX_IR_NONE) {
@@ -192,6 +202,10 @@ etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
   ETX_TRY(set_memory(m, value, &out.as.tensor));
   ETX_TRY(etx_emit_value(m, &out, out_index));
   m->index_of_value[value] = *out_index;
+  if (out.as.tensor.has_allocation &&
+      out.as.tensor.memory_id == ETX_MEMORY_SCRATCH) {
+    ETX_TRY(note_scratch(m, value, *out_index));
+  }
   return describe_view(m, value, *out_index);
 }
 

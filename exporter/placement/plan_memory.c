@@ -12,6 +12,7 @@ typedef struct memory_planner {
   const etx_ir_module* module;
   const char* algorithm;
   bool keeps_regions_apart;
+  bool takes_layouts;
   etx_diag* diag;
   etx_pool pool;  // freed at the end of the call
 } memory_planner;
@@ -168,9 +169,31 @@ static etx_status choose_order(memory_planner* p, const etx_ir_method* method,
   if (c->count != c->storage_count) return ETX_OK;
   const etx_plan_problem problem = {.blocks = c->blocks,
                                     .block_count = c->count};
-  const etx_plan_sizes sizes = {method,      placement, &problem,
-                                c->storages, &p->pool,  p->diag};
-  return etx_plan_for_sizes(&sizes, solution, &memory->worst_ratio);
+  const etx_plan_sizes sizes = {.method = method,
+                                .placement = placement,
+                                .problem = &problem,
+                                .storages = c->storages,
+                                .takes_layouts = p->takes_layouts,
+                                .pool = &p->pool,
+                                .diag = p->diag};
+  etx_size_layouts layouts;
+  ETX_TRY(etx_plan_for_sizes(&sizes, solution, &layouts));
+  memory->worst_ratio = layouts.worst_ratio;
+  for (size_t k = 0; k < layouts.count; ++k) {
+    const etx_size_layout* const layout = &layouts.layouts[k];
+    etx_storage_place* const places = etx_pool_take(
+        p->module->pool, placement->storage_count * sizeof *places);
+    if (places == NULL) return ETX_OUT_OF_MEMORY;
+    for (size_t s = 0; s < placement->storage_count; ++s) {
+      places[s] = (etx_storage_place){0, 1};
+    }
+    for (size_t i = 0; i < c->count; ++i) {
+      places[c->storages[i]] =
+          (etx_storage_place){layout->offsets[i], layout->bytes[i]};
+    }
+    memory->layouts[memory->layout_count++] = places;
+  }
+  return ETX_OK;
 }
 
 static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
@@ -178,6 +201,7 @@ static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
                               etx_live_interval* lifetimes,
                               etx_memory_plan* memory) {
   memory->worst_ratio = 0;
+  memory->layout_count = 0;
   etx_region_memory regions = {NULL, 0, NULL, NULL};
   collected_blocks c;
   if (p->keeps_regions_apart) {
@@ -226,6 +250,8 @@ static etx_status assign_ranges(memory_planner* p, etx_placement* placements,
   for (size_t m = 0; m < count; ++m) {
     memory[m].range_start = starts[m];
     memory[m].scratch_bytes = starts[m] + bytes[m];
+    // Layouts start at 0, where another method may run.
+    if (starts[m] > 0) memory[m].layout_count = 0;
     for (size_t s = 0; s < placements[m].storage_count; ++s) {
       if (lifetimes[m][s].end == 0 || lifetimes[m][s].is_stable) continue;
       placements[m].storages[s].offset += starts[m];
@@ -250,6 +276,7 @@ static etx_status place_stable_outputs(memory_planner* p,
     if (start == UINT64_MAX) start = storage->offset;
     memory->stable_bytes = *end - start;
     memory->scratch_bytes = *end;
+    memory->layout_count = 0;  // they have no place for it
     ++memory->block_count;
   }
   return ETX_OK;
@@ -288,6 +315,7 @@ etx_status etx_plan_memory(const etx_ir_module* module,
   memory_planner p = {.module = module,
                       .algorithm = options->algorithm,
                       .keeps_regions_apart = options->keeps_regions_apart,
+                      .takes_layouts = options->takes_layouts,
                       .diag = diag};
   etx_pool_init(&p.pool);
   const etx_status status = plan_all(&p, placements, memory);

@@ -18,6 +18,13 @@
 #define ETX_EXPORTER_PLACEMENT_PLAN_MEMORY_H
 
 #include "exporter/placement/placement.h"
+#include "format/pte/etx_blob.h"
+
+// Where a storage lies in a further layout.
+typedef struct etx_storage_place {
+  uint64_t offset;
+  uint64_t bytes;  // at the sizes of that layout, at least one
+} etx_storage_place;
 
 typedef struct etx_memory_plan {
   uint64_t scratch_bytes;  // size of arena 1 that this method needs
@@ -30,6 +37,9 @@ typedef struct etx_memory_plan {
   size_t peak_node;  // the node at which most bytes are live
   const char* algorithm;
   uint64_t steps;  // planner steps for that part
+  // Further layouts of the method's storages, by storage (plan_sizes.h).
+  etx_storage_place* layouts[ETX_BLOB_MOST_LAYOUTS];
+  size_t layout_count;
   uint64_t worst_ratio;  // of the bytes at smaller sizes to their lower bound,
                          // in thousandths (plan_sizes.h); 0: not measured
 } etx_memory_plan;
@@ -39,6 +49,7 @@ typedef struct etx_memory_options {
                              // the best plan is taken
   bool keeps_regions_apart;  // independent regions share no memory
                              // (region_memory.h)
+  bool takes_layouts;        // the file can state further layouts
 } etx_memory_options;
 
 // Sets `offset` of the scratch storages of all placements. The result has one

@@ -1,12 +1,15 @@
 #include "exporter/placement/plan_sizes.h"
 
+#include <string.h>
+
 #include "format/base/block_layout.h"
 #include "format/base/checked_math.h"
 
 enum {
-  SCALES = 9,           // sizes at which all symbols are small or large together
-  MOST_SAMPLES = 15,    // these, and one symbol alone
-  SAMPLE_STEPS = 20000  // planner steps for one sample
+  SCALES = 9,         // sizes at which all symbols are small or large together
+  MOST_SAMPLES = 24,  // these, and those where symbols differ
+  SAMPLE_STEPS = 20000,  // planner steps for one sample
+  GOOD_RATIO = 1020      // more layouts would not be worth their bytes
 };
 
 // Planning again takes time, and every block is placed for every pair of
@@ -14,9 +17,9 @@ enum {
 enum { MOST_BLOCKS = 20000 };
 
 typedef struct sample {
-  size_t* bytes;       // of each block
-  uint64_t* offsets;   // of the plan at these sizes
-  uint64_t least;      // no plan at these sizes is smaller
+  size_t* bytes;      // of each block
+  uint64_t* offsets;  // of the plan at these sizes
+  uint64_t least;     // no plan at these sizes is smaller
 } sample;
 
 typedef struct chooser {
@@ -34,16 +37,21 @@ typedef struct chooser {
 // bound, since its memory does, too.
 static int64_t symbol_at(const etx_symbols* symbols, size_t symbol,
                          size_t index) {
-  static const int64_t parts[SCALES] = {0, 1, 2, 4, 8, 16, 32, 48, 64};
+  // In 64ths of the range.
+  static const int64_t together[SCALES] = {0, 1, 2, 4, 8, 16, 24, 36, 50};
+  static const int64_t apart[][2] = {{64, 0}, {16, 64}, {64, 16}, {32, 64}};
+  enum { APART = sizeof apart / sizeof *apart };
   const etx_symbol* const s = &symbols->symbols[symbol];
   const int64_t range = s->maximum - s->minimum;
-  if (s->is_late) return s->maximum;
+  int64_t part = 64;
   if (index < SCALES) {
-    return s->minimum + range / 64 * parts[index] +
-           range % 64 * parts[index] / 64;
+    part = together[index];
+  } else {
+    const size_t pair = index - SCALES;
+    part = apart[pair % APART][pair / APART == symbol ? 0 : 1];
   }
-  return (index - SCALES) % symbols->symbol_count == symbol ? s->maximum
-                                                            : s->minimum;
+  if (s->is_late) return s->maximum;
+  return s->minimum + range / 64 * part + range % 64 * part / 64;
 }
 
 static etx_status bytes_of(const chooser* c, uint32_t value,
@@ -53,8 +61,8 @@ static etx_status bytes_of(const chooser* c, uint32_t value,
   uint64_t bytes = etx_dtype_bytes(shape->dtype);
   for (size_t i = 0; i < shape->rank; ++i) {
     int64_t size = 0;
-    ETX_TRY(etx_symbols_evaluate(&method->symbols, shape->dims[i], symbols,
-                                 &size));
+    ETX_TRY(
+        etx_symbols_evaluate(&method->symbols, shape->dims[i], symbols, &size));
     if (size < 0 || !etx_multiply_u64(bytes, (uint64_t)size, &bytes)) {
       return ETX_OUT_OF_RANGE;
     }
@@ -117,9 +125,9 @@ static etx_status plan_sample(const chooser* c, sample* s) {
 static etx_status take_samples(chooser* c) {
   const etx_plan_sizes* const sizes = c->sizes;
   const size_t symbols = sizes->method->symbols.symbol_count;
-  const size_t alone = symbols < 2 ? 0 : symbols;
+  const size_t apart = symbols < 2 ? 0 : 4 * symbols;
   c->sample_count =
-      SCALES + alone > MOST_SAMPLES ? MOST_SAMPLES : SCALES + alone;
+      SCALES + apart > MOST_SAMPLES ? MOST_SAMPLES : SCALES + apart;
   uint32_t* const block_of_storage = etx_pool_take(
       sizes->pool, sizes->placement->storage_count * sizeof *block_of_storage);
   if (block_of_storage == NULL) return ETX_OUT_OF_MEMORY;
@@ -145,26 +153,38 @@ static etx_status take_samples(chooser* c) {
 static void set_layout(chooser* c, const uint64_t* offsets,
                        const size_t* bytes) {
   for (size_t i = 0; i < c->count; ++i) {
-    const size_t size = bytes != NULL
-                            ? bytes[i]
-                            : (size_t)c->sizes->problem->blocks[i].size;
+    const size_t size =
+        bytes != NULL ? bytes[i] : (size_t)c->sizes->problem->blocks[i].size;
     c->layout[i] = (etx_layout_block){.start = (size_t)offsets[i],
                                       .end = (size_t)offsets[i] + size};
   }
   etx_blocks_sort(c->layout, c->count);
 }
 
-// The worst ratio of a plan at the upper bounds, in thousandths.
-static uint64_t worst_of(chooser* c, const uint64_t* offsets) {
-  uint64_t worst = 1000;
-  set_layout(c, offsets, NULL);
+// The bytes of a plan at the sizes of each sample, if they are fewer than
+// `most`, which may be NULL. The plan is one for blocks of `planned` bytes;
+// NULL: at the upper bounds.
+static void bytes_at_samples(chooser* c, const uint64_t* offsets,
+                             const size_t* planned, const uint64_t* most,
+                             uint64_t* out) {
+  set_layout(c, offsets, planned);
   const size_t alignment = etx_blocks_alignment(c->layout, c->count);
   for (size_t s = 0; s < c->sample_count; ++s) {
-    const sample* const at = &c->samples[s];
-    for (size_t i = 0; i < c->count; ++i) c->layout[i].bytes = at->bytes[i];
-    const uint64_t bytes = etx_blocks_place(c->layout, c->count, alignment);
-    if (at->least == 0 || bytes > UINT64_MAX / 1000) continue;
-    const uint64_t ratio = bytes * 1000 / at->least;
+    for (size_t i = 0; i < c->count; ++i) {
+      c->layout[i].bytes = c->samples[s].bytes[i];
+    }
+    out[s] = etx_blocks_place(c->layout, c->count, alignment);
+    if (most != NULL && most[s] < out[s]) out[s] = most[s];
+  }
+}
+
+// The worst ratio to the lower bound, in thousandths.
+static uint64_t worst_ratio(const chooser* c, const uint64_t* bytes) {
+  uint64_t worst = 1000;
+  for (size_t s = 0; s < c->sample_count; ++s) {
+    const uint64_t least = c->samples[s].least;
+    if (least == 0 || bytes[s] > UINT64_MAX / 1000) continue;
+    const uint64_t ratio = bytes[s] * 1000 / least;
     if (ratio > worst) worst = ratio;
   }
   return worst;
@@ -186,21 +206,49 @@ static uint64_t order_as(chooser* c, const sample* s) {
   return bytes;
 }
 
-static void choose(chooser* c, etx_plan_solution* solution,
-                   uint64_t* out_worst) {
-  uint64_t worst = worst_of(c, solution->offsets);
-  for (size_t s = 0; s < c->sample_count && worst > 1000; ++s) {
-    const uint64_t bytes = order_as(c, &c->samples[s]);
-    if (bytes > solution->arena_bytes) continue;
-    const uint64_t found = worst_of(c, c->candidate);
-    if (found >= worst) continue;
-    worst = found;
-    solution->arena_bytes = bytes;
-    for (size_t i = 0; i < c->count; ++i) {
-      solution->offsets[i] = c->candidate[i];
-    }
+static void choose_plan(chooser* c, etx_plan_solution* solution,
+                        uint64_t* bytes) {
+  uint64_t found[MOST_SAMPLES];
+  bytes_at_samples(c, solution->offsets, NULL, NULL, bytes);
+  for (size_t s = 0; s < c->sample_count; ++s) {
+    if (worst_ratio(c, bytes) == 1000) return;
+    const uint64_t upper = order_as(c, &c->samples[s]);
+    if (upper > solution->arena_bytes) continue;
+    bytes_at_samples(c, c->candidate, NULL, NULL, found);
+    if (worst_ratio(c, found) >= worst_ratio(c, bytes)) continue;
+    memcpy(bytes, found, sizeof found);
+    solution->arena_bytes = upper;
+    memcpy(solution->offsets, c->candidate,
+           c->count * sizeof *solution->offsets);
   }
-  *out_worst = worst;
+}
+
+// The sample whose plan, as one more layout, lowers the worst ratio most;
+// SIZE_MAX: none lowers it by more than a hundredth.
+static size_t best_layout(chooser* c, const uint64_t* bytes) {
+  uint64_t best = worst_ratio(c, bytes) - 10;
+  size_t found = SIZE_MAX;
+  for (size_t s = 0; s < c->sample_count; ++s) {
+    uint64_t with[MOST_SAMPLES];
+    bytes_at_samples(c, c->samples[s].offsets, c->samples[s].bytes, bytes,
+                     with);
+    const uint64_t ratio = worst_ratio(c, with);
+    if (ratio >= best) continue;
+    best = ratio;
+    found = s;
+  }
+  return found;
+}
+
+static void choose_layouts(chooser* c, uint64_t* bytes, etx_size_layouts* out) {
+  while (out->count < ETX_BLOB_MOST_LAYOUTS &&
+         worst_ratio(c, bytes) > GOOD_RATIO) {
+    const size_t at = best_layout(c, bytes);
+    if (at == SIZE_MAX) return;
+    const sample* const s = &c->samples[at];
+    bytes_at_samples(c, s->offsets, s->bytes, bytes, bytes);
+    out->layouts[out->count++] = (etx_size_layout){s->offsets, s->bytes};
+  }
 }
 
 static bool has_varying_sizes(const etx_ir_method* method) {
@@ -213,9 +261,10 @@ static bool has_varying_sizes(const etx_ir_method* method) {
 
 etx_status etx_plan_for_sizes(const etx_plan_sizes* sizes,
                               etx_plan_solution* solution,
-                              uint64_t* out_worst) {
+                              etx_size_layouts* out) {
   chooser c = {.sizes = sizes, .count = sizes->problem->block_count};
-  *out_worst = 0;
+  uint64_t bytes[MOST_SAMPLES];
+  *out = (etx_size_layouts){.count = 0, .worst_ratio = 0};
   if (c.count == 0 || c.count > MOST_BLOCKS ||
       !has_varying_sizes(sizes->method)) {
     return ETX_OK;
@@ -224,6 +273,8 @@ etx_status etx_plan_for_sizes(const etx_plan_sizes* sizes,
   c.candidate = etx_pool_take(sizes->pool, c.count * sizeof *c.candidate);
   if (c.layout == NULL || c.candidate == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(take_samples(&c));
-  choose(&c, solution, out_worst);
+  choose_plan(&c, solution, bytes);
+  if (sizes->takes_layouts) choose_layouts(&c, bytes, out);
+  out->worst_ratio = worst_ratio(&c, bytes);
   return ETX_OK;
 }

@@ -69,7 +69,11 @@ typedef struct etx_export_method_report {
   etx_text peak_operator;
   uint64_t copied_bytes;  // by all copies that remain
   const char* algorithm;
-  uint64_t steps;  // of the planner
+  uint64_t steps;       // of the planner
+  size_t layout_count;  // for smaller sizes, beside the plan
+  uint64_t
+      worst_ratio;  // of the bytes at some smaller sizes to the lower bound
+                    // of each, in thousandths; 0: all sizes are fixed
 } etx_export_method_report;
 
 // A copy that could not be avoided, and why.

@@ -61,7 +61,9 @@ size_t etx_blocks_alignment(const etx_layout_block* blocks, size_t count) {
 
 size_t etx_blocks_place(etx_layout_block* blocks, size_t count,
                         size_t alignment) {
-  size_t below = 0;  // largest end of the blocks below the present one
+  // The largest end of the blocks below the present one. Nothing goes below the
+  // plan, where other methods may have their bytes.
+  size_t below = count == 0 ? 0 : blocks[blocks[0].by_start].start;
   size_t ended = 0;
   size_t used = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -69,6 +69,11 @@ static const etx_fb_member view_members[] = {
     ETX_FB_MEMBER(etx_blob_view, value, NUMBER4),
     ETX_FB_MEMBER(etx_blob_view, base, NUMBER4),
     ETX_FB_MEMBER(etx_blob_view, offset, NUMBER8), ETX_FB_MEMBERS_END};
+static const etx_fb_member place_members[] = {
+    ETX_FB_MEMBER(etx_blob_place, value, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_place, layout, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_place, offset, NUMBER8),
+    ETX_FB_MEMBER(etx_blob_place, bytes, NUMBER8), ETX_FB_MEMBERS_END};
 static const etx_fb_member state_members[] = {
     ETX_FB_MEMBER(etx_blob_state, name, LIST),
     ETX_FB_MEMBER(etx_blob_state, dtype, CODE),
@@ -85,6 +90,7 @@ static const etx_fb_member* const row_members[] = {
     [ETX_BLOB_Method_symbols] = symbol_members,
     [ETX_BLOB_Method_input_dims] = input_dim_members,
     [ETX_BLOB_Method_views] = view_members,
+    [ETX_BLOB_Method_places] = place_members,
 };
 
 static etx_fb_vector states_of(const etx_blob* blob) {
@@ -195,4 +201,15 @@ etx_blob_view etx_blob_view_at(const etx_blob* blob, size_t method,
   etx_blob_view view = {0, 0, 0};
   read_row(blob, method, ETX_BLOB_Method_views, index, &view);
   return view;
+}
+
+size_t etx_blob_place_count(const etx_blob* blob, size_t method) {
+  return rows_of(blob, method, ETX_BLOB_Method_places).count;
+}
+
+etx_blob_place etx_blob_place_at(const etx_blob* blob, size_t method,
+                                 size_t index) {
+  etx_blob_place place = {0, 0, 0, 0};
+  read_row(blob, method, ETX_BLOB_Method_places, index, &place);
+  return place;
 }

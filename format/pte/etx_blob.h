@@ -50,6 +50,20 @@ typedef struct etx_blob_view {
   uint64_t offset;  // of the smaller in the larger one, in bytes
 } etx_blob_view;
 
+// The most layouts of a method besides the one in its plan.
+enum { ETX_BLOB_MOST_LAYOUTS = 4 };
+
+// Where a value of arena 1 lies in another layout than the plan's: a plan for
+// some smaller sizes, whose order of blocks is used at other sizes, too
+// (block_layout.h). Every planned tensor of arena 1 has a row in every layout,
+// sorted by layout, then by value.
+typedef struct etx_blob_place {
+  uint32_t value;   // index of a tensor value of the method
+  uint32_t layout;  // position of the layout
+  uint64_t offset;  // bytes from the start of arena 1
+  uint64_t bytes;   // to the end of its block in that layout
+} etx_blob_place;
+
 // How long the data of an output stays as a run left it.
 typedef enum etx_blob_lifetime {
   ETX_LIFETIME_SCRATCH = 0,  // until the next call that shares the scratch
@@ -85,6 +99,8 @@ typedef struct etx_blob_method {
   size_t input_dim_count;                // of input_dims
   const etx_blob_view* views;            // values that share bytes with another
   size_t view_count;                     // of views
+  const etx_blob_place* places;          // in other layouts of arena 1
+  size_t place_count;                    // of places
 } etx_blob_method;
 
 // A state of the program.
@@ -202,5 +218,10 @@ size_t etx_blob_view_count(const etx_blob* blob, size_t method);
 // The one at `index`, which is below the count.
 etx_blob_view etx_blob_view_at(const etx_blob* blob, size_t method,
                                size_t index);
+// Places of a method's values in other layouts.
+size_t etx_blob_place_count(const etx_blob* blob, size_t method);
+// The one at `index`, which is below the count.
+etx_blob_place etx_blob_place_at(const etx_blob* blob, size_t method,
+                                 size_t index);
 
 #endif

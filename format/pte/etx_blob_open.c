@@ -218,6 +218,49 @@ static etx_status check_views(blob_checker* c) {
   return ETX_OK;
 }
 
+static bool is_in_scratch(const blob_checker* c, size_t index) {
+  etx_pte_value value;
+  return find_tensor(c, (uint32_t)index, &value) &&
+         value.as.tensor.has_allocation &&
+         value.as.tensor.memory_id == ETX_MEMORY_SCRATCH;
+}
+
+static etx_status refuse_place(const blob_checker* c, size_t index,
+                               const etx_blob_place* place) {
+  return etx_diag_fail(c->diag, c->pte->bad_plan_status,
+                       "place '%z' of method '%t' has value %u, layout %u and "
+                       "offset %u, expected the values of arena 1 in order, "
+                       "in up to %z layouts",
+                       index, method_of(c), (uint64_t)place->value,
+                       (uint64_t)place->layout, place->offset,
+                       (size_t)ETX_BLOB_MOST_LAYOUTS);
+}
+
+// Every layout has a row for each tensor of arena 1, in order.
+static etx_status check_places(blob_checker* c) {
+  const size_t count = etx_blob_place_count(c->blob, c->index);
+  const size_t values = etx_pte_value_count(&c->plan);
+  size_t value = 0;
+  uint32_t layout = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_blob_place place = etx_blob_place_at(c->blob, c->index, i);
+    while (value < values && !is_in_scratch(c, value)) ++value;
+    if (place.value != value || place.layout != layout ||
+        place.layout >= ETX_BLOB_MOST_LAYOUTS ||
+        place.offset > PTRDIFF_MAX / 2 || place.bytes > PTRDIFF_MAX / 2) {
+      return refuse_place(c, i, &place);
+    }
+    ++value;
+    while (value < values && !is_in_scratch(c, value)) ++value;
+    if (value < values) continue;
+    value = 0;
+    ++layout;
+  }
+  if (value == 0) return ETX_OK;
+  const etx_blob_place last = etx_blob_place_at(c->blob, c->index, count - 1);
+  return refuse_place(c, count - 1, &last);
+}
+
 static etx_status check_inputs_and_outputs(blob_checker* c) {
   const size_t inputs = etx_blob_input_count(c->blob, c->index);
   const size_t outputs = etx_blob_output_count(c->blob, c->index);
@@ -250,6 +293,7 @@ static etx_status check_method(blob_checker* c) {
   if (ETX_DYNAMIC) {
     ETX_TRY(check_symbols(c));
     ETX_TRY(check_input_dims(c));
+    ETX_TRY(check_places(c));
   }
   return check_views(c);
 }

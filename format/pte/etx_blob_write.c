@@ -98,8 +98,29 @@ static etx_fb_ref build_views(etx_fb_builder* b,
   return etx_fb_builder_table_vector(b, refs, method->view_count);
 }
 
+static etx_fb_ref build_place(etx_fb_builder* b, const etx_blob_place* place) {
+  etx_fb_builder_start(b);
+  etx_fb_builder_add_u64(b, ETX_BLOB_Place_bytes, place->bytes, 0);
+  etx_fb_builder_add_u64(b, ETX_BLOB_Place_offset, place->offset, 0);
+  etx_fb_builder_add_u32(b, ETX_BLOB_Place_layout, place->layout, 0);
+  etx_fb_builder_add_u32(b, ETX_BLOB_Place_value, place->value, 0);
+  return etx_fb_builder_end(b);
+}
+
+// Absent if there are none.
+static etx_fb_ref build_places(etx_fb_builder* b,
+                               const etx_blob_method* method) {
+  if (method->place_count == 0) return 0;
+  const size_t refs = etx_fb_builder_reserve_refs(b, method->place_count);
+  for (size_t i = 0; i < method->place_count; ++i) {
+    etx_fb_builder_set_ref(b, refs, i, build_place(b, &method->places[i]));
+  }
+  return etx_fb_builder_table_vector(b, refs, method->place_count);
+}
+
 static etx_fb_ref build_method(etx_fb_builder* b,
                                const etx_blob_method* method) {
+  const etx_fb_ref places = build_places(b, method);
   const etx_fb_ref views = build_views(b, method);
   const etx_fb_ref input_dims = build_input_dims(b, method);
   const etx_fb_ref symbols = build_symbols(b, method);
@@ -107,6 +128,7 @@ static etx_fb_ref build_method(etx_fb_builder* b,
   const etx_fb_ref inputs = build_inputs(b, method);
   const etx_fb_ref name = etx_fb_builder_string(b, method->name);
   etx_fb_builder_start(b);
+  etx_fb_builder_add_ref(b, ETX_BLOB_Method_places, places);
   etx_fb_builder_add_ref(b, ETX_BLOB_Method_views, views);
   etx_fb_builder_add_ref(b, ETX_BLOB_Method_input_dims, input_dims);
   etx_fb_builder_add_ref(b, ETX_BLOB_Method_symbols, symbols);

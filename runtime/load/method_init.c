@@ -246,7 +246,7 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
     etx_method_find_late_numbers(method);
   }
   if (ETX_DYNAMIC) etx_late_versions_init(method);
-  if (ETX_DYNAMIC) etx_scratch_compaction_init(method);
+  if (ETX_DYNAMIC) ETX_TRY(etx_scratch_compaction_init(method, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
   if (!ETX_DYNAMIC && method->prepares_during_run) {

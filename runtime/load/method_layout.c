@@ -82,8 +82,7 @@ static void count_all(etx_method* method, etx_operator_cache* operators,
   }
   if (!ETX_DYNAMIC) return;
   count_versions(method, operators, &totals);
-  method->scratch_member_count =
-      etx_scratch_compaction_count(method, totals.dynamic_dims);
+  etx_scratch_compaction_count(method, totals.dynamic_dims);
 }
 
 // Adds memory for outputs that the file has not planned.
@@ -180,7 +179,7 @@ static const array arrays[] = {
     ARRAY(prepared_at, prepared_count),
     ARRAY(late_sizes, late_size_count),
     ARRAY(scratch_members, scratch_member_count),
-    ARRAY(scratch_blocks, scratch_member_count),
+    ARRAY(scratch_blocks, scratch_block_room),
 #endif
     SINGLE(kernel_diag),
     SINGLE(random),

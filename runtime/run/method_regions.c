@@ -41,8 +41,8 @@ struct etx_method_regions {
 
 // Where the bytes of a tensor are: two accesses in different spaces never meet.
 typedef struct step_access {
-  const void* space;               // an input, or one of the marks below
-  const etx_layout_block* block;  // of compacted scratch; NULL: none
+  const void* space;  // an input, or one of the marks below
+  uint32_t block;     // of compacted scratch; ETX_NO_INDEX: none
   uintptr_t start, end;
   uint32_t step;
   bool is_written;
@@ -146,8 +146,8 @@ static bool find_access(const etx_method* method,
       out->space = &scratch_space;
       // Blocks move when sizes change, so that only their places in the file
       // show whether they may meet.
-      start =
-          out->block != NULL ? root->storage_offset : (uintptr_t)root->storage;
+      start = out->block != ETX_NO_INDEX ? root->storage_offset
+                                         : (uintptr_t)root->storage;
       break;
     case ETX_METHOD_STORAGE_STATE:
       out->space = &state_space;
@@ -199,23 +199,28 @@ static bool note_argument(const etx_method* method,
   return true;
 }
 
-static bool may_meet(const step_access* a, const step_access* b) {
+static bool may_meet(const etx_method* method, const step_access* a,
+                     const step_access* b) {
   if (a->space != b->space) return false;
-  if (ETX_DYNAMIC && a->block != b->block && a->block != NULL &&
-      b->block != NULL) {
-    return a->block->start < b->block->end && b->block->start < a->block->end;
+  if (ETX_DYNAMIC && a->space == &scratch_space && a->block != ETX_NO_INDEX &&
+      b->block != ETX_NO_INDEX) {
+    const etx_block_relation relation =
+        etx_scratch_relation(method, a->block, b->block);
+    if (relation != ETX_BLOCKS_TOGETHER) return relation != ETX_BLOCKS_APART;
   }
   return a->start < b->end && b->start < a->end;
 }
 
-static void compare_with_earlier(regions_layout* l, size_t first_access) {
+static void compare_with_earlier(const etx_method* method, regions_layout* l,
+                                 size_t first_access) {
   const size_t step = l->problem.count;
   for (size_t i = first_access; i-- > 0;) {
     const step_access* const early = &l->accesses[i];
     if (step - early->step > ETX_REGIONS_WINDOW) return;
     for (size_t k = first_access; k < l->access_count; ++k) {
       const step_access* const late = &l->accesses[k];
-      if ((early->is_written || late->is_written) && may_meet(early, late)) {
+      if ((early->is_written || late->is_written) &&
+          may_meet(method, early, late)) {
         etx_regions_conflict(&l->problem, early->step, step);
         break;
       }
@@ -236,7 +241,7 @@ static bool add_step(const etx_method* method, const etx_method_record* record,
   for (size_t a = 0; a < record->call.argument_count; ++a) {
     if (!note_argument(method, record, a, l)) return false;
   }
-  compare_with_earlier(l, first_access);
+  compare_with_earlier(method, l, first_access);
   return true;
 }
 

@@ -17,7 +17,7 @@
 typedef struct byte_range {
   const etx_method_tensor* tensor;
   const etx_method_tensor* input;  // that has the bytes; NULL: none
-  const etx_layout_block* block;  // of compacted scratch; NULL: none
+  uint32_t block;                  // of compacted scratch; ETX_NO_INDEX: none
   uintptr_t start, end;
 } byte_range;
 
@@ -31,10 +31,10 @@ static bool find_range(const etx_method* method, const etx_value* value,
   out->tensor = tensor;
   out->input = is_input ? root : NULL;
   out->block = etx_scratch_block_of(method, root);
-  out->start =
-      tensor->root_offset + (is_input             ? 0
-                             : out->block != NULL ? root->storage_offset
-                                                  : (uintptr_t)root->storage);
+  out->start = tensor->root_offset + (is_input ? 0
+                                      : out->block != ETX_NO_INDEX
+                                          ? root->storage_offset
+                                          : (uintptr_t)root->storage);
   out->end = out->start + tensor->bytes;
   return true;
 }
@@ -81,31 +81,35 @@ static bool have_same_layout(const byte_range* a, const byte_range* b) {
          (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y));
 }
 
-// True if the blocks keep the distance that they have in the file.
-static inline bool keep_distance(const byte_range* a, const byte_range* b) {
-  return a->block == b->block || a->block->start == b->block->start;
-}
-
-static inline bool overlap(const byte_range* a, const byte_range* b) {
+static bool overlap(const etx_method* method, const byte_range* a,
+                    const byte_range* b) {
   if (a->input != b->input) return false;
-  if (ETX_DYNAMIC && (a->block != NULL || b->block != NULL)) {
+  if (ETX_DYNAMIC && (a->block != ETX_NO_INDEX || b->block != ETX_NO_INDEX)) {
     // Compacted scratch shares no bytes with other memory.
-    if (a->block == NULL || b->block == NULL) return false;
-    if (!keep_distance(a, b)) {
-      return a->block->start < b->block->end && b->block->start < a->block->end;
-    }
+    if (a->block == ETX_NO_INDEX || b->block == ETX_NO_INDEX) return false;
+    const etx_block_relation relation =
+        etx_scratch_relation(method, a->block, b->block);
+    if (relation != ETX_BLOCKS_TOGETHER) return relation != ETX_BLOCKS_APART;
   }
   return a->start < b->end && b->start < a->end;
 }
 
+static bool are_equal(const etx_method* method, const byte_range* a,
+                      const byte_range* b) {
+  return a->start == b->start && a->end == b->end &&
+         (!ETX_DYNAMIC || a->block == ETX_NO_INDEX ||
+          etx_scratch_relation(method, a->block, b->block) ==
+              ETX_BLOCKS_TOGETHER);
+}
+
 // Decides whether an overlap is allowed.
-static etx_status compare(const etx_method_record* record, size_t argument,
+static etx_status compare(const etx_method* method,
+                          const etx_method_record* record, size_t argument,
                           const byte_range* output, const byte_range* other,
                           etx_diag* diag) {
   const bool is_written = (record->written >> argument & 1) != 0;
-  if (output->start == other->start && output->end == other->end &&
-      (!ETX_DYNAMIC || output->block == NULL || keep_distance(output, other)) &&
-      !is_written && may_share(&record->call, argument, output, other) &&
+  if (are_equal(method, output, other) && !is_written &&
+      may_share(&record->call, argument, output, other) &&
       have_same_layout(output, other)) {
     return ETX_OK;
   }
@@ -126,8 +130,9 @@ static etx_status compare_values(const etx_method* method,
     byte_range other;
     if (!is_itself && item == output->tensor->value) {
       is_itself = true;
-    } else if (find_range(method, item, &other) && overlap(output, &other)) {
-      ETX_TRY(compare(record, argument, output, &other, diag));
+    } else if (find_range(method, item, &other) &&
+               overlap(method, output, &other)) {
+      ETX_TRY(compare(method, record, argument, output, &other, diag));
     }
   }
   return ETX_OK;
@@ -160,7 +165,7 @@ static etx_status check_output(const etx_method* method,
   const size_t count = record->call.argument_count;
   for (size_t i = 0; i < count; ++i) {
     const etx_value* argument = record->call.arguments[i];
-    if (COMPARES_ADDRESSES && output.block == NULL &&
+    if (COMPARES_ADDRESSES && output.block == ETX_NO_INDEX &&
         (is_disjoint(method, argument, start, end) ||
          (argument == value && (record->written >> i & 1) != 0))) {
       continue;

@@ -20,9 +20,8 @@ static inline bool tensors_match(const etx_tensor* a, const etx_tensor* b) {
 }
 
 static bool items_match(const etx_value* a, const etx_value* b) {
-  return a == b ||
-         (a != NULL && b != NULL &&
-          tensors_match(&a->as.tensor, &b->as.tensor));
+  return a == b || (a != NULL && b != NULL &&
+                    tensors_match(&a->as.tensor, &b->as.tensor));
 }
 
 // Compares values of one kind, which are not tensors.
@@ -64,7 +63,8 @@ static inline bool values_match(const etx_value* a, const etx_value* b) {
              : scalars_and_lists_match(a, b);
 }
 
-static bool arguments_match(const etx_call* a, const etx_call* b, size_t count) {
+static bool arguments_match(const etx_call* a, const etx_call* b,
+                            size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!values_match(a->arguments[i], b->arguments[i])) return false;
   }
@@ -98,9 +98,9 @@ const etx_method_record* etx_prepare_cache_find(
 }
 
 bool etx_prepare_cache_has_same_result(const etx_method_record* a,
-                                 const etx_method_record* b) {
+                                       const etx_method_record* b) {
   const size_t last = a->call.argument_count - 1;
   return a->call.op->result != ETX_RESULT_OUT ||
          tensors_match(etx_call_tensor(&a->call, last),
-                         etx_call_tensor(&b->call, last));
+                       etx_call_tensor(&b->call, last));
 }

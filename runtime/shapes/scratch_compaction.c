@@ -1,11 +1,39 @@
 #include "runtime/shapes/scratch_compaction.h"
 
-size_t etx_scratch_compaction_count(const etx_method* method,
-                                    size_t dynamic_dims) {
-  return method->blob_index == SIZE_MAX || dynamic_dims == 0 ||
-                 method->program->limits.keeps_plan
-             ? 0
-             : method->tensor_count;
+// The blocks of a layout: 0 is the plan's.
+static etx_layout_block* layout_at(const etx_method* method, size_t layout) {
+  return method->scratch_blocks + layout * method->scratch_block_count;
+}
+
+static size_t place_count(const etx_method* method) {
+  return etx_blob_place_count(&method->program->blob, method->blob_index);
+}
+
+static etx_blob_place place_at(const etx_method* method, size_t index) {
+  return etx_blob_place_at(&method->program->blob, method->blob_index, index);
+}
+
+static bool has_stable_output(const etx_method* method) {
+  for (size_t i = 0; i < method->output_count; ++i) {
+    if (etx_blob_output_at(&method->program->blob, method->blob_index, i)
+            .lifetime == ETX_LIFETIME_STABLE) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void etx_scratch_compaction_count(etx_method* method, size_t dynamic_dims) {
+  if (method->blob_index == SIZE_MAX || dynamic_dims == 0 ||
+      method->program->limits.keeps_plan || has_stable_output(method)) {
+    return;
+  }
+  const size_t places = place_count(method);
+  method->scratch_layout_count =
+      places == 0 ? 1 : 2 + (size_t)place_at(method, places - 1).layout;
+  method->scratch_member_count = method->tensor_count;
+  method->scratch_block_room =
+      method->scratch_layout_count * method->scratch_member_count;
 }
 
 // ---- blocks ----
@@ -85,14 +113,68 @@ static void measure_blocks(etx_method* method) {
   }
 }
 
-void etx_scratch_compaction_init(etx_method* method) {
+// ---- layouts ----
+
+// Notes where a layout of the file has a value. All members of a block must
+// keep their distance to its start.
+static bool note_place(const etx_method* method, const etx_blob_place* place) {
+  const uint32_t tensor = method->values[place->value].position;
+  const etx_scratch_member* const member = &method->scratch_members[tensor];
+  if (member->block == ETX_NO_INDEX) return true;
+  etx_layout_block* const block =
+      &layout_at(method, 1 + place->layout)[member->block];
+  const size_t start = (size_t)place->offset - member->delta;
+  const size_t end = (size_t)(place->offset + place->bytes);
+  if (place->offset < member->delta ||
+      (block->end != 0 && (block->start != start || block->end != end))) {
+    return false;
+  }
+  block->start = start;
+  block->end = end;
+  return end > start;  // a block without bytes would have no order
+}
+
+static etx_status read_layouts(const etx_method* method, etx_diag* diag) {
+  const size_t places = place_count(method);
+  for (size_t k = 1; k < method->scratch_layout_count; ++k) {
+    memset(layout_at(method, k), 0,
+           method->scratch_block_count * sizeof(etx_layout_block));
+  }
+  for (size_t i = 0; i < places; ++i) {
+    const etx_blob_place place = place_at(method, i);
+    if (note_place(method, &place)) continue;
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "place %z of method '%t' moves value %u away from the "
+                         "values that share its bytes",
+                         i, etx_pte_plan_name(&method->plan),
+                         (uint64_t)place.value);
+  }
+  for (size_t k = 0; k < method->scratch_layout_count; ++k) {
+    etx_blocks_sort(layout_at(method, k), method->scratch_block_count);
+  }
+  return ETX_OK;
+}
+
+static void forget_unused_memory(const etx_method* method) {
+  for (size_t i = 0; i < method->scratch_member_count; ++i) {
+    etx_method_tensor* const tensor = &method->tensors[i];
+    if (method->scratch_members[i].block != ETX_NO_INDEX ||
+        tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
+      continue;
+    }
+    tensor->storage = NULL;
+    tensor->storage_bytes = 0;
+  }
+}
+
+etx_status etx_scratch_compaction_init(etx_method* method, etx_diag* diag) {
   for (uint32_t i = 0; i < method->scratch_member_count; ++i) {
     etx_method_tensor* const tensor = &method->tensors[i];
     etx_scratch_member* const member = &method->scratch_members[i];
     *member = (etx_scratch_member){0, tensor->storage_bytes, ETX_NO_INDEX};
     if (uses_own_memory(tensor)) member->block = i;
   }
-  if (method->scratch_member_count == 0) return;
+  if (method->scratch_member_count == 0) return ETX_OK;
   join_views(method);
   number_blocks(method);
   measure_blocks(method);
@@ -104,18 +186,25 @@ void etx_scratch_compaction_init(etx_method* method) {
   }
   if (method->scratch_block_count == 0) {
     method->scratch_member_count = 0;
-    return;
+    return ETX_OK;
   }
-  etx_blocks_sort(method->scratch_blocks, method->scratch_block_count);
-  for (size_t i = 0; i < method->scratch_member_count; ++i) {
-    etx_method_tensor* const tensor = &method->tensors[i];
-    if (method->scratch_members[i].block != ETX_NO_INDEX ||
-        tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
-      continue;
-    }
-    tensor->storage = NULL;
-    tensor->storage_bytes = 0;
+  forget_unused_memory(method);
+  return read_layouts(method, diag);
+}
+
+etx_block_relation etx_scratch_relation(const etx_method* method, uint32_t a,
+                                        uint32_t b) {
+  bool are_apart = true;
+  bool are_together = true;
+  for (size_t k = 0; k < method->scratch_layout_count; ++k) {
+    const etx_layout_block* const first = &layout_at(method, k)[a];
+    const etx_layout_block* const second = &layout_at(method, k)[b];
+    are_together &= first->start == second->start;
+    are_apart &= first->end <= second->start || second->end <= first->start;
   }
+  return are_together ? ETX_BLOCKS_TOGETHER
+         : are_apart  ? ETX_BLOCKS_APART
+                      : ETX_BLOCKS_UNKNOWN;
 }
 
 // ---- compaction ----
@@ -149,19 +238,35 @@ static void size_blocks(etx_method* method) {
   }
 }
 
+// Places the blocks of every layout; returns the one that needs the fewest
+// bytes.
+static const etx_layout_block* choose_layout(etx_method* method) {
+  const etx_layout_block* const plan = layout_at(method, 0);
+  const etx_layout_block* best = plan;
+  for (size_t k = 0; k < method->scratch_layout_count; ++k) {
+    etx_layout_block* const blocks = layout_at(method, k);
+    for (size_t i = 0; k > 0 && i < method->scratch_block_count; ++i) {
+      blocks[i].bytes = plan[i].bytes;
+    }
+    const size_t used = etx_blocks_place(blocks, method->scratch_block_count,
+                                         method->scratch_alignment);
+    if (k > 0 && used >= method->scratch_used) continue;
+    method->scratch_used = used;
+    best = blocks;
+  }
+  return best;
+}
+
 void etx_scratch_compact(etx_method* method) {
   if (method->scratch_block_count == 0) return;
   size_blocks(method);
-  method->scratch_used =
-      etx_blocks_place(method->scratch_blocks, method->scratch_block_count,
-                       method->scratch_alignment);
+  const etx_layout_block* const blocks = choose_layout(method);
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
     if (member->block == ETX_NO_INDEX) continue;
     etx_method_tensor* const tensor = &method->tensors[i];
     tensor->storage = etx_method_byte(
-        method->scratch.data,
-        method->scratch_blocks[member->block].placed + member->delta);
+        method->scratch.data, blocks[member->block].placed + member->delta);
     tensor->storage_bytes = present_bytes(method, i);
   }
 }

@@ -7,34 +7,48 @@
 // A block is a tensor with memory of its own, together with all tensors that
 // the file describes as views of it: these keep their distance to its start.
 // Only methods with dynamic sizes whose file describes views (etx_blob_view)
-// are compacted.
+// are compacted, and none with outputs that outlive calls of other methods:
+// these have places of their own.
+//
+// The file may have further layouts of the same blocks (etx_blob_place). The
+// one that needs the fewest bytes at the present sizes is used.
 
 #ifndef ETX_RUNTIME_SHAPES_SCRATCH_COMPACTION_H
 #define ETX_RUNTIME_SHAPES_SCRATCH_COMPACTION_H
 
 #include "runtime/method/method_types.h"
 
-// The number of tensors for which a method needs memory for a compaction; 0: it
-// is never compacted.
-size_t etx_scratch_compaction_count(const etx_method* method,
-                                    size_t dynamic_dims);
+// Sets the counts of a method whose other counts are known, and which has so
+// many dimensions in tensors of dynamic sizes.
+void etx_scratch_compaction_count(etx_method* method, size_t dynamic_dims);
 // Finds the blocks of a method whose values and records are decoded.
-void etx_scratch_compaction_init(etx_method* method);
+// ETX_BAD_FILE: a layout of the file moves a view away from its block.
+ETX_MUST_USE etx_status etx_scratch_compaction_init(etx_method* method,
+                                                    etx_diag* diag);
 // Gives every tensor the bytes of its upper bounds, until its sizes are known.
 void etx_scratch_compaction_restart(etx_method* method);
-// Places all blocks for the present sizes of the tensors. Sizes that are found
+// Places all blocks for the present sizes of the tensors, in the layout that
+// then needs the fewest bytes. Sizes that are found
 // during the run count at their bounds. Sets storages, and the bytes of scratch
 // that the method uses (`scratch_used`).
 void etx_scratch_compact(etx_method* method);
 
-// The block of a tensor with memory in scratch; NULL: the method is not
+// Where two blocks of scratch lie, for all sizes and in every layout.
+typedef enum etx_block_relation {
+  ETX_BLOCKS_APART,     // they never share a byte
+  ETX_BLOCKS_TOGETHER,  // they start at the same byte, or are the same block
+  ETX_BLOCKS_UNKNOWN,   // it depends on the sizes
+} etx_block_relation;
+
+etx_block_relation etx_scratch_relation(const etx_method* method, uint32_t a,
+                                        uint32_t b);
+
+// The block of a tensor with memory in scratch; ETX_NO_INDEX: the method is not
 // compacted, or the tensor is not in a block.
-static inline const etx_layout_block* etx_scratch_block_of(
-    const etx_method* method, const etx_method_tensor* tensor) {
-  if (!ETX_DYNAMIC || method->scratch_block_count == 0) return NULL;
-  const uint32_t block =
-      method->scratch_members[tensor - method->tensors].block;
-  return block == ETX_NO_INDEX ? NULL : &method->scratch_blocks[block];
+static inline uint32_t etx_scratch_block_of(const etx_method* method,
+                                            const etx_method_tensor* tensor) {
+  if (!ETX_DYNAMIC || method->scratch_block_count == 0) return ETX_NO_INDEX;
+  return method->scratch_members[tensor - method->tensors].block;
 }
 
 #endif

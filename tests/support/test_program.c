@@ -11,6 +11,7 @@ enum {
   MAX_INSTRUCTIONS = 4096,
   MAX_ITEMS = 256,
   MAX_PORTS = 8,
+  MAX_PLACES = 32,
   MAX_DATA = 32,
   MAX_CHAINS = 4,
   MAX_ARENAS = 6,
@@ -34,6 +35,7 @@ typedef struct method_builder {
   etx_blob_symbol symbols[MAX_PORTS];
   etx_blob_input_dim dims[MAX_ITEMS];
   etx_blob_view views[MAX_PORTS];
+  etx_blob_place places[MAX_PLACES];
 } method_builder;
 
 typedef struct program_block {
@@ -117,6 +119,7 @@ void test_method(test_program* p, const char* name) {
   m->described.symbols = m->symbols;
   m->described.input_dims = m->dims;
   m->described.views = m->views;
+  m->described.places = m->places;
 }
 
 void test_arena(test_program* p, int64_t bytes) {
@@ -391,6 +394,14 @@ void test_view(test_program* p, int value, int base, uint64_t offset) {
   method_builder* m = last(p);
   m->views[m->described.view_count++] =
       (etx_blob_view){(uint32_t)value, (uint32_t)base, offset};
+}
+
+void test_place(test_program* p, int value, uint32_t layout, uint64_t offset,
+                uint64_t bytes) {
+  method_builder* m = last(p);
+  stop_unless(m->described.place_count < MAX_PLACES, "too many places");
+  m->places[m->described.place_count++] =
+      (etx_blob_place){(uint32_t)value, layout, offset, bytes};
 }
 
 etx_blob_state* test_state_row(test_program* p, const char* name,

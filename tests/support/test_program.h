@@ -95,6 +95,9 @@ uint32_t test_symbol(test_program* p, const char* name, int64_t minimum,
 void test_dim(test_program* p, uint32_t input, int32_t dim, uint32_t symbol,
               int64_t factor, int64_t offset);
 void test_view(test_program* p, int value, int base, uint64_t offset);
+// The place of a value in another layout of arena 1; rows in order.
+void test_place(test_program* p, int value, uint32_t layout, uint64_t offset,
+                uint64_t bytes);
 // States in ascending order of name.
 etx_blob_state* test_state_row(test_program* p, const char* name,
                                etx_dtype dtype, test_sizes sizes,

@@ -1,0 +1,231 @@
+// Layouts of arena 1 for other sizes: blocks that are in use at the same time
+// must be apart in each of them, as whole blocks.
+
+#include "tests/cli/verify/verify_fixture.h"
+#include "tests/support/test_random.h"
+
+// x -> a -> b -> c, each of up to 4 floats; a and c may lie in the same bytes.
+typedef struct chain {
+  test_program* p;
+  int a, b, c;
+} chain;
+
+static int varying_at(test_program* p, uint64_t offset) {
+  return test_dynamic(p, four_at(p, offset));
+}
+
+static chain start_chain(void) {
+  chain s = {.p = start(32).p};
+  const uint32_t symbol = test_symbol(s.p, "s", 1, 4);
+  const int x = test_input(
+      s.p, test_dynamic(s.p, test_borrowed(s.p, F32, SIZES(4))), "x");
+  test_dim(s.p, 0, 0, symbol, 1, 0);
+  s.a = varying_at(s.p, 0);
+  s.b = varying_at(s.p, 16);
+  s.c = varying_at(s.p, 0);
+  relu(s.p, x, s.a);
+  relu(s.p, s.a, s.b);
+  relu(s.p, s.b, s.c);
+  test_output(s.p, s.c, "y");
+  return s;
+}
+
+static void place(const chain* s, uint64_t a, uint64_t b, uint64_t c) {
+  test_place(s->p, s->a, 0, a, 4);
+  test_place(s->p, s->b, 0, b, 4);
+  test_place(s->p, s->c, 0, c, 4);
+}
+
+static void blocks_may_share_bytes_one_after_the_other(void** state) {
+  (void)state;
+  const chain s = start_chain();
+  place(&s, 16, 0, 16);
+  accept(s.p);
+}
+
+static void blocks_in_use_together_must_be_apart(void** state) {
+  (void)state;
+  const chain first = start_chain();
+  place(&first, 0, 2, 64);
+  refuse(first.p, "the two share bytes in layout '1'");
+  const chain second = start_chain();
+  place(&second, 64, 2, 0);
+  refuse(second.p, "the two share bytes in layout '1'");
+}
+
+// An operator that may work in place reads and writes the same block.
+static void blocks_that_start_together_are_in_place(void** state) {
+  (void)state;
+  const chain s = start_chain();
+  // The plan does not compute b in place of a.
+  place(&s, 0, 0, 64);
+  refuse(s.p, "the two share bytes in layout '1'");
+  test_program* const p = start(16).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  const int a = varying_at(p, 0);
+  const int b = varying_at(p, 0);
+  relu(p, x, a);
+  relu(p, a, b);
+  test_output(p, b, "y");
+  test_place(p, a, 0, 32, 4);
+  test_place(p, b, 0, 32, 4);
+  accept(p);
+}
+
+// t and its view v belong together: the view ends where the block does.
+static test_program* with_view(uint64_t tensor, uint64_t view, uint64_t bytes) {
+  test_program* const p = start(48).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  const int fixed = borrowed_input(p);
+  const int t = test_scratch(p, F32, SIZES(8), 0);
+  const int v = four_at(p, 16);
+  const int y = varying_at(p, 32);
+  test_view(p, v, t, 16);
+  test_call(p, "aten::cat", "out",
+            ARGS(test_tensors(p, ARGS(fixed, fixed)), test_int(p, 0), t, t));
+  relu(p, x, y);
+  test_output(p, v, "v");
+  test_output(p, y, "y");
+  test_place(p, t, 0, tensor, 32);
+  test_place(p, v, 0, view, bytes);
+  test_place(p, y, 0, 128, 4);
+  return p;
+}
+
+static void views_stay_in_their_blocks(void** state) {
+  (void)state;
+  accept(with_view(64, 80, 16));
+  refuse(with_view(64, 64, 16), "away from the values that share its bytes");
+  refuse(with_view(64, 80, 12), "away from the values that share its bytes");
+}
+
+// ---- the plan ----
+
+// A block counts as a whole: the plan's proof of values is not enough. v is
+// read to the end, t not; z lies in the bytes of t that v does not show.
+static void a_block_is_needed_as_a_whole(void** state) {
+  (void)state;
+  test_program* const p = start(48).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  const int fixed = borrowed_input(p);
+  const int t = test_scratch(p, F32, SIZES(8), 0);
+  const int v = four_at(p, 16);
+  const int z = varying_at(p, 0);
+  test_view(p, v, t, 16);
+  test_call(p, "aten::cat", "out",
+            ARGS(test_tensors(p, ARGS(fixed, fixed)), test_int(p, 0), t, t));
+  relu(p, x, z);
+  test_output(p, v, "v");
+  test_output(p, z, "z");
+  refuse(p, "share bytes in layout '0'");
+}
+
+// ---- random layouts ----
+
+enum { VALUES = 8, PROGRAMS = 1000, BYTES = 16 };
+
+typedef struct step {
+  int reads[2];  // positions of earlier values, or -1: the input
+} step;
+
+// The last step that reads each value.
+static void find_last_reads(const step* steps, int* last) {
+  for (int i = 0; i < VALUES; ++i) last[i] = i;
+  for (int i = 0; i < VALUES; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      if (steps[i].reads[k] >= 0) last[steps[i].reads[k]] = i;
+    }
+  }
+  last[VALUES - 1] = VALUES;  // the output
+}
+
+// True if values that are in use together share a byte. Value i is written in
+// step i; a call needs its arguments while it writes.
+static bool is_wrong(const step* steps, const int64_t* offsets,
+                     const int64_t* bytes) {
+  int last[VALUES];
+  find_last_reads(steps, last);
+  for (int i = 0; i < VALUES; ++i) {
+    for (int k = i + 1; k < VALUES; ++k) {
+      if (last[i] < k || offsets[i] + bytes[i] <= offsets[k] ||
+          offsets[k] + bytes[k] <= offsets[i]) {
+        continue;
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+static test_program* random_program(const step* steps, const int64_t* offsets,
+                                    const int64_t* bytes) {
+  int values[VALUES];
+  test_program* const p = start(VALUES * BYTES).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  for (int i = 0; i < VALUES; ++i) {
+    values[i] = varying_at(p, (uint64_t)(i * BYTES));
+  }
+  for (int i = 0; i < VALUES; ++i) {
+    const int a = steps[i].reads[0], b = steps[i].reads[1];
+    add(p, a < 0 ? x : values[a], b < 0 ? x : values[b], values[i]);
+  }
+  test_output(p, values[VALUES - 1], "y");
+  for (int i = 0; i < VALUES; ++i) {
+    test_place(p, values[i], 0, (uint64_t)offsets[i], (uint64_t)bytes[i]);
+  }
+  return p;
+}
+
+static void random_layouts_are_judged_as_by_hand(void** state) {
+  (void)state;
+  size_t wrong = 0;
+  test_random_start();
+  for (size_t n = 0; n < PROGRAMS; ++n) {
+    step steps[VALUES];
+    int64_t offsets[VALUES], bytes[VALUES];
+    for (int i = 0; i < VALUES; ++i) {
+      steps[i].reads[0] = i - 1;
+      steps[i].reads[1] = (int)test_random_integer(-1, i - 1);
+      offsets[i] = test_random_integer(0, 60);
+      bytes[i] = test_random_integer(1, 12);
+    }
+    test_program* const p = random_program(steps, offsets, bytes);
+    if (is_wrong(steps, offsets, bytes)) {
+      ++wrong;
+      // A pair that starts at the same byte may look as if computed in place.
+      etx_verify_report report;
+      const etx_status found = etx_verify_program(test_file(p), &report, &diag);
+      if (found != ETX_BAD_PLAN) {
+        fail_msg("a wrong layout is accepted: %s", etx_status_name(found));
+      }
+      test_program_end(p);
+    } else {
+      accept(p);
+    }
+  }
+  assert_true(wrong >= 500 && wrong < PROGRAMS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocks_may_share_bytes_one_after_the_other),
+      cmocka_unit_test(blocks_in_use_together_must_be_apart),
+      cmocka_unit_test(blocks_that_start_together_are_in_place),
+      cmocka_unit_test(views_stay_in_their_blocks),
+      cmocka_unit_test(a_block_is_needed_as_a_whole),
+      cmocka_unit_test(random_layouts_are_judged_as_by_hand),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -429,9 +429,7 @@ static void remap_arg(const etx_dim* map, etx_ir_arg* arg) {
   }
 }
 
-etx_status etx_ir_refresh_sizes(etx_ir_method* method) {
-  etx_dim* map = NULL;
-  ETX_TRY(etx_symbols_rebuild(&method->symbols, &map));
+static void remap_sizes(etx_ir_method* method, const etx_dim* map) {
   for (size_t i = 0; i < method->value_count; ++i) {
     etx_shape* const shape = &method->values[i].shape;
     for (size_t j = 0; j < shape->rank; ++j) {
@@ -448,6 +446,23 @@ etx_status etx_ir_refresh_sizes(etx_ir_method* method) {
   }
   for (size_t i = 0; i < method->output_count; ++i) {
     remap_arg(map, &method->outputs[i].arg);
+  }
+}
+
+etx_status etx_ir_refresh_sizes(etx_ir_method* method) {
+  etx_dim* map = NULL;
+  ETX_TRY(etx_symbols_rebuild(&method->symbols, &map));
+  remap_sizes(method, map);
+  return ETX_OK;
+}
+
+etx_status etx_ir_replace_symbol(etx_ir_method* method,
+                                 const etx_symbol_replacement* by) {
+  etx_dim* map = NULL;
+  ETX_TRY(etx_symbols_replace(&method->symbols, by, &map));
+  remap_sizes(method, map);
+  for (size_t i = 0; i < method->node_count; ++i) {
+    if (method->nodes[i].late > by->index + 1) --method->nodes[i].late;
   }
   return ETX_OK;
 }

@@ -323,6 +323,11 @@ bool etx_ir_is_static(const etx_shape* shape);
 // (etx_symbols_set_bounds).
 ETX_MUST_USE etx_status etx_ir_refresh_sizes(etx_ir_method* method);
 
+// Replaces a symbol, which is not a late one, in all sizes of a method
+// (etx_symbols_replace).
+ETX_MUST_USE etx_status etx_ir_replace_symbol(etx_ir_method* method,
+                                              const etx_symbol_replacement* by);
+
 // Checks the invariants between passes: indexes in range, definitions before
 // uses, unique names, types present after lowering, types of mutations.
 // ETX_INTERNAL if one is violated.

@@ -45,6 +45,15 @@ typedef struct etx_pt2_float {
   uint32_t value;  // of rank 0
 } etx_pt2_float;
 
+// A symbol of the archive that the method has another symbol for: it is factor
+// * by + offset.
+typedef struct etx_pt2_replaced {
+  etx_text name;
+  etx_text by;
+  int64_t factor;
+  int64_t offset;
+} etx_pt2_replaced;
+
 // A graph being read: that of the program, or a sub-graph of torch.cond, which
 // has names of its own.
 typedef struct etx_pt2_graph {
@@ -87,6 +96,10 @@ typedef struct etx_pt2_graph {
 
   etx_pt2_float* floats;
   size_t float_count, float_capacity;
+
+  etx_pt2_replaced* replaced;
+  size_t replaced_count, replaced_capacity;
+  bool has_unread_guards;  // conditions on sizes that etx cannot read
 
   // While the outputs of a node are read: symbols that occur for the first time
   // are set by that node.
@@ -183,6 +196,47 @@ ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
 // anywhere before, or a form that is not supported.
 bool etx_pt2_known_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
                              etx_dim* out);
+
+// ---- pt2_ranges.c
+
+typedef struct etx_pt2_range {
+  int64_t low;
+  int64_t high;      // INT64_MAX: no upper bound
+  int64_t fallback;  // as in etx_symbol
+  int64_t floor;     // as in etx_symbol
+  bool is_found;
+  bool has_derived_low;
+} etx_pt2_range;
+
+// The range of a symbol; `least` is the lower bound by sympy's assumptions.
+ETX_MUST_USE etx_status etx_pt2_find_range(etx_pt2_graph* graph, etx_text name,
+                                           int64_t least, etx_pt2_range* out);
+// Takes back a lower bound below the stated one.
+void etx_pt2_keep_stated_bound(etx_symbol* symbol);
+
+// ---- pt2_guards.c
+
+// A comparison of two sizes.
+typedef struct etx_pt2_relation {
+  etx_symbol_relation relation;
+  etx_dim left;
+  etx_dim right;
+} etx_pt2_relation;
+
+// Reads a guard of the exported program. False if its form is not supported.
+bool etx_pt2_read_guard(etx_pt2_graph* graph, etx_text guard,
+                        etx_pt2_relation* out);
+
+// ---- pt2_conditions.c
+
+// Applies the guards to the symbols of the inputs, which were read, and adds
+// nodes that check what is left of them.
+ETX_MUST_USE etx_status etx_pt2_apply_guards(etx_pt2_graph* graph);
+// Adds the check of a node aten._assert_scalar.
+ETX_MUST_USE etx_status etx_pt2_read_assertion(etx_pt2_graph* graph,
+                                               const etx_json* node);
+// True if the condition holds within the bounds of its symbols.
+bool etx_pt2_always_holds(const etx_symbols* symbols, etx_dim condition);
 
 // ---- pt2_weights.c
 

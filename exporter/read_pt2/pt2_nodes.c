@@ -376,38 +376,6 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
   return ETX_OK;
 }
 
-// An assertion on numbers from data, which the bounds of the numbers do not
-// imply: torch._check(a + b <= 8). Conditions on other sizes are checked before
-// a method runs; those on numbers that nothing reads are not read either.
-static etx_status read_assertion(etx_pt2_graph* graph, const etx_json* json) {
-  const etx_json* const inputs = etx_json_member(json, "inputs");
-  if (inputs == NULL || inputs->kind != ETX_JSON_ARRAY || inputs->count != 2) {
-    return ETX_OK;
-  }
-  const etx_json* const condition =
-      etx_json_member(etx_json_member(&inputs->items[0], "arg"), "as_sym_bool");
-  const etx_json* const text =
-      etx_json_member(etx_json_member(&inputs->items[1], "arg"), "as_string");
-  etx_dim holds = 1;
-  if (condition == NULL || text == NULL || text->kind != ETX_JSON_STRING ||
-      !etx_pt2_known_condition(graph, condition, &holds) ||
-      etx_symbols_late_in(&graph->method->symbols, holds) == 0) {
-    return ETX_OK;
-  }
-  const etx_ir_arg args[2] = {etx_ir_int(holds),
-                              {ETX_IR_ARG_STRING, {.string = text->string}}};
-  const etx_text names[2] = {etx_text_of(""), etx_text_of("")};
-  const etx_aten_arguments given = {args, names, 2};
-  static const char aten[] = "aten._assert_scalar.default";
-  etx_ir_node node = {.aten = etx_text_of(aten),
-                      .place = graph->place,
-                      .branch = graph->branch};
-  uint32_t unused = 0;
-  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten),
-                            &given, &node, graph->diag));
-  return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
-}
-
 etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->nodes->count; ++i) {
     const etx_json* const json = &graph->nodes->items[i];
@@ -427,7 +395,7 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
       continue;
     }
     if (asserts) {
-      ETX_TRY(read_assertion(graph, json));
+      ETX_TRY(etx_pt2_read_assertion(graph, json));
       continue;
     }
     if (!starts_with(target, "torch.ops.")) {

@@ -1,21 +1,5 @@
 // Parses the symbolic sizes of an archive into sizes of the method. Sizes are
 // sympy expressions as sympy.srepr prints them: Add(Symbol('s40'), Integer(1)).
-// The keys of range_constraints are ordinary expressions: s40 + 1.
-//
-// Ranges: a derived dimension such as 2*s40 has an entry of its own in
-// range_constraints, and torch.export then clamps the lower bound of s40 to 2.
-// So the lower bound of s40 is taken from the entries of derived dimensions if
-// there are any.
-//
-// torch.export assumes that a size that varies is at least 2, and states the
-// range of the Dim: it starts at 0 for a Dim without `min`, at 2 for Dim.AUTO
-// and Dim.DYNAMIC. The exported program checks a lower bound only if it is
-// above 2, so it runs smaller sizes. But the graph need not be right for them:
-// x[:1] of [s40, 4] has the stated size 1 even if x has no rows, and
-// x.squeeze(0) has two dimensions even if x has one row. So a stated bound of 0
-// is tried as it is, and a stated bound of 2 as 1; a stated bound of 1 stays.
-// If a node cannot have the size, the pass `lower` raises the bound, up to
-// `fallback`. `floor` is the least bound that program.yaml may ask for.
 
 #include "exporter/read_pt2/pt2_internal.h"
 #include "format/base/checked_math.h"
@@ -29,124 +13,6 @@ typedef struct srepr_parser {
   size_t depth;
   etx_text unsupported;  // the innermost function that is not supported
 } srepr_parser;
-
-// ---------------------------------------------------------------- ranges
-
-typedef struct symbol_range {
-  int64_t low;
-  int64_t high;      // INT64_MAX: no upper bound
-  int64_t fallback;  // as in etx_symbol
-  int64_t floor;     // as in etx_symbol
-  bool is_found;
-  bool has_derived_low;
-} symbol_range;
-
-static etx_status read_bound(etx_pt2_graph* graph, const etx_json* entry,
-                             const char* key, int64_t none, int64_t* out) {
-  const etx_json* const bound = etx_json_member(entry, key);
-  *out = none;
-  if (bound == NULL || bound->kind == ETX_JSON_NULL) return ETX_OK;
-  ETX_TRY(etx_pt2_expect(graph, bound, ETX_JSON_INT, key));
-  *out = bound->integer;
-  return ETX_OK;
-}
-
-// If `key` is factor * name + offset, narrows `found` by the bounds of `entry`.
-static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
-                                const etx_json* entry, etx_text name,
-                                symbol_range* found) {
-  etx_pool scratch;
-  etx_pool_init(&scratch);
-  etx_symbols symbols;
-  etx_symbols_init(&symbols, &scratch);
-  uint32_t symbol = 0;
-  int64_t factor = 0, offset = 0, low = 0, high = 0, rest = 0;
-  etx_dim dim = 0;
-  bool is_affine =
-      etx_symbols_add(&symbols, name, 0, INT64_MAX, &symbol) == ETX_OK &&
-      etx_symbols_parse(&symbols, key, &dim, NULL) == ETX_OK &&
-      etx_symbols_affine(&symbols, dim, &symbol, &factor, &offset);
-  etx_pool_close(&scratch);
-  if (!is_affine || factor <= 0) return ETX_OK;
-  ETX_TRY(read_bound(graph, entry, "min_val", INT64_MIN, &low));
-  ETX_TRY(read_bound(graph, entry, "max_val", INT64_MAX, &high));
-  if (low != INT64_MIN && etx_subtract_i64(low, offset, &low) &&
-      etx_floor_divide(low, factor, &low, &rest)) {
-    if (rest != 0) ++low;
-    if (!found->has_derived_low || low > found->low) found->low = low;
-    found->has_derived_low = true;
-  }
-  if (high != INT64_MAX && etx_subtract_i64(high, offset, &high) &&
-      etx_floor_divide(high, factor, &high, &rest) && high < found->high) {
-    found->high = high;
-  }
-  return ETX_OK;
-}
-
-static bool is_equality(etx_text guard) {
-  for (size_t i = 0; i < guard.size; ++i) {
-    if (strchr("/%!<>", guard.data[i]) != NULL) return false;
-  }
-  return true;
-}
-
-// True if the exported program checks a condition on sizes other than that two
-// are equal. etx does not evaluate such a condition, which may exclude 0 or 1.
-static bool has_conditions(const etx_pt2_graph* graph) {
-  const etx_json* const guards = etx_json_member(graph->program, "guards_code");
-  if (guards == NULL || guards->kind != ETX_JSON_ARRAY) return false;
-  for (size_t i = 0; i < guards->count; ++i) {
-    const etx_json* const guard = &guards->items[i];
-    if (guard->kind != ETX_JSON_STRING || !is_equality(guard->string)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Chooses the lower bound that is tried, and its fallback. A symbol of a size
-// is positive for sympy: then `least` is 1. A bound of 1 is a `min` that the
-// user chose, so a node that cannot have it is reported.
-static void take_small_sizes(const etx_pt2_graph* graph, symbol_range* found,
-                             int64_t least) {
-  const int64_t stated = found->low;
-  if (found->low < least) found->low = least;
-  found->fallback = found->floor = found->low;
-  if (least != 1 || found->low > 2 || found->high < found->low) return;
-  if (has_conditions(graph)) return;
-  found->floor = 0;
-  if (found->is_found && stated <= 0) found->low = 0;
-  if (stated == 2) found->low = 1;
-  if (stated == 1) return;
-  found->fallback = found->high < 2 ? found->high : 2;
-}
-
-// The range of a symbol; `least` is the lower bound by sympy's assumptions.
-static etx_status find_range(etx_pt2_graph* graph, etx_text name, int64_t least,
-                             symbol_range* out) {
-  symbol_range found = {.low = least, .high = INT64_MAX};
-  const etx_json* const own = etx_json_find(graph->ranges, name);
-  if (own != NULL) {
-    etx_pt2_set_context(graph, "range of '%t'", name);
-    ETX_TRY(etx_pt2_expect(graph, own, ETX_JSON_OBJECT, "range"));
-    ETX_TRY(read_bound(graph, own, "min_val", found.low, &found.low));
-    ETX_TRY(read_bound(graph, own, "max_val", found.high, &found.high));
-    found.is_found = true;
-  }
-  for (size_t i = 0; i < graph->ranges->count; ++i) {
-    if (&graph->ranges->items[i] == own) continue;
-    ETX_TRY(apply_derived(graph, graph->ranges->keys[i],
-                          &graph->ranges->items[i], name, &found));
-  }
-  take_small_sizes(graph, &found, least);
-  if (found.high < found.low) {
-    return etx_pt2_fail_malformed(graph,
-                                  "symbol '%t' has the empty range %i..%i",
-                                  name, found.low, found.high);
-  }
-  *out = found;
-  return ETX_OK;
-}
 
 // ---------------------------------------------------------------- symbols
 
@@ -164,7 +30,10 @@ static bool is_identifier(etx_text name) {
 // A symbol that PyTorch did not get from the sizes of the example inputs: u0 is
 // an integer, zuf0 a float.
 static bool is_unbacked(etx_text name) {
-  return name.data[0] == 'u' || name.data[0] == 'z';
+  size_t at = name.size;
+  while (at > 0 && name.data[at - 1] >= '0' && name.data[at - 1] <= '9') --at;
+  const etx_text word = {name.data, at};
+  return at < name.size && (etx_text_is(word, "u") || etx_text_is(word, "zuf"));
 }
 
 // Makes the symbol `index`, which occurs for the first time, a late symbol: one
@@ -229,11 +98,35 @@ uint32_t etx_pt2_end_late(etx_pt2_graph* graph) {
   return graph->late;
 }
 
+// The replacement of the symbol by a symbol that the method has.
+static bool find_replaced(const etx_pt2_graph* graph, etx_text name,
+                          etx_pt2_replaced* out) {
+  *out = (etx_pt2_replaced){name, name, 1, 0};
+  // A symbol is replaced by one that may be replaced later.
+  for (size_t i = 0; i < graph->replaced_count; ++i) {
+    const etx_pt2_replaced* const next = &graph->replaced[i];
+    if (!etx_text_equal(next->name, out->by)) continue;
+    out->by = next->by;
+    out->offset += out->factor * next->offset;
+    out->factor *= next->factor;
+  }
+  return !etx_text_equal(out->by, name);
+}
+
 // Finds a symbol; it is added with its range at its first use.
 static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
                               int64_t least, etx_dim* out) {
   etx_symbols* const symbols = &graph->method->symbols;
+  etx_pt2_replaced replaced;
   uint32_t index = 0;
+  if (find_replaced(graph, name, &replaced) &&
+      etx_symbols_find(symbols, replaced.by, &index)) {
+    ETX_TRY(etx_symbols_dim(symbols, index, out));
+    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, *out,
+                              replaced.factor, out));
+    return etx_symbols_apply(symbols, ETX_SYMBOL_ADD, *out, replaced.offset,
+                             out);
+  }
   if (etx_symbols_find(symbols, name, &index)) {
     return etx_symbols_dim(symbols, index, out);
   }
@@ -244,8 +137,8 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   }
   char place[ETX_PT2_CONTEXT_BYTES];
   memcpy(place, graph->context, sizeof place);
-  symbol_range found = {0};
-  ETX_TRY(find_range(graph, name, least, &found));
+  etx_pt2_range found = {0};
+  ETX_TRY(etx_pt2_find_range(graph, name, least, &found));
   memcpy(graph->context, place, sizeof place);
   if (!is_unbacked(name) && !found.is_found && !found.has_derived_low) {
     return etx_pt2_fail_malformed(
@@ -257,7 +150,11 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   }
   symbols->symbols[index].fallback = found.fallback;
   symbols->symbols[index].floor = found.floor;
-  if (is_unbacked(name)) note_late(graph, index);
+  if (is_unbacked(name)) {
+    note_late(graph, index);
+  } else if (graph->has_unread_guards) {
+    etx_pt2_keep_stated_bound(&symbols->symbols[index]);
+  }
   return etx_symbols_dim(symbols, index, out);
 }
 

@@ -70,7 +70,20 @@ void etx_symbols_set_bounds(etx_symbols* symbols, uint32_t index,
 ETX_MUST_USE etx_status etx_symbols_rebuild(etx_symbols* symbols,
                                             etx_dim** out_map);
 
-// The new size for the old size `dim` after a rebuild.
+// Removes symbol `index` from the table: it becomes factor * other + offset in
+// every expression. The symbols behind it move forward by one. `*out_map` is as
+// for etx_symbols_rebuild.
+typedef struct etx_symbol_replacement {
+  uint32_t index;
+  uint32_t other;  // another symbol, in the old numbering
+  int64_t factor;
+  int64_t offset;
+} etx_symbol_replacement;
+ETX_MUST_USE etx_status etx_symbols_replace(etx_symbols* symbols,
+                                            const etx_symbol_replacement* by,
+                                            etx_dim** out_map);
+
+// The new size for the old size `dim` after a rebuild or a replacement.
 etx_dim etx_symbols_remap(const etx_dim* map, etx_dim dim);
 
 // The symbol as a size.

@@ -29,10 +29,24 @@ static etx_status rebuild_term(etx_symbols* symbols, const etx_dim* map,
   return ETX_OK;
 }
 
+// Symbol `index`, which is about to be replaced or to move forward.
+static etx_status replace_symbol(etx_symbols* symbols, uint32_t index,
+                                 const etx_symbol_replacement* by,
+                                 etx_dim* out) {
+  if (by == NULL) return etx_symbols_dim(symbols, index, out);
+  const uint32_t kept = index == by->index ? by->other : index;
+  ETX_TRY(etx_symbols_dim(symbols, kept > by->index ? kept - 1 : kept, out));
+  if (index != by->index) return ETX_OK;
+  ETX_TRY(
+      etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, *out, by->factor, out));
+  return etx_symbols_apply(symbols, ETX_SYMBOL_ADD, *out, by->offset, out);
+}
+
 static etx_status rebuild(etx_symbols* symbols, const etx_dim* map,
-                          const etx_expression* old, etx_dim* out) {
+                          const etx_expression* old,
+                          const etx_symbol_replacement* by, etx_dim* out) {
   if (old->kind == ETX_EXPRESSION_SYMBOL) {
-    return etx_symbols_dim(symbols, old->symbol, out);
+    return replace_symbol(symbols, old->symbol, by, out);
   }
   if (old->kind == ETX_EXPRESSION_OPAQUE) {
     return etx_symbols_apply(symbols, old->op,
@@ -49,7 +63,9 @@ static etx_status rebuild(etx_symbols* symbols, const etx_dim* map,
   return ETX_OK;
 }
 
-etx_status etx_symbols_rebuild(etx_symbols* symbols, etx_dim** out_map) {
+static etx_status rebuild_all(etx_symbols* symbols,
+                              const etx_symbol_replacement* by,
+                              etx_dim** out_map) {
   const size_t count = symbols->expression_count;
   const etx_expression* const old = symbols->expressions;
   etx_dim* const map = etx_pool_take(symbols->pool, count * sizeof *map);
@@ -57,8 +73,22 @@ etx_status etx_symbols_rebuild(etx_symbols* symbols, etx_dim** out_map) {
   symbols->expressions = NULL;
   symbols->expression_count = symbols->expression_capacity = 0;
   for (size_t i = 0; i < count; ++i) {
-    ETX_TRY(rebuild(symbols, map, &old[i], &map[i]));
+    ETX_TRY(rebuild(symbols, map, &old[i], by, &map[i]));
   }
   *out_map = map;
   return ETX_OK;
+}
+
+etx_status etx_symbols_rebuild(etx_symbols* symbols, etx_dim** out_map) {
+  return rebuild_all(symbols, NULL, out_map);
+}
+
+etx_status etx_symbols_replace(etx_symbols* symbols,
+                               const etx_symbol_replacement* by,
+                               etx_dim** out_map) {
+  for (size_t i = by->index + 1u; i < symbols->symbol_count; ++i) {
+    symbols->symbols[i - 1] = symbols->symbols[i];
+  }
+  --symbols->symbol_count;
+  return rebuild_all(symbols, by, out_map);
 }

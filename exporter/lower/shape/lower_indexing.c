@@ -244,6 +244,12 @@ etx_status etx_lowering_assert_scalar(etx_builder* builder) {
   const etx_ir_arg* const condition = &builder->args[0];
   const bool is_known = condition->kind != ETX_IR_ARG_INT ||
                         etx_dim_is_number(condition->as.integer);
+  if (is_known && condition->kind == ETX_IR_ARG_INT &&
+      condition->as.integer == 0) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "no size within the bounds meets the condition '%t'",
+                         builder->args[1].as.string);
+  }
   if (is_known || builder->target != ETX_TARGET_ETX) return ETX_OK;
   uint32_t unread = 0;
   return etx_build_check(builder, condition, &builder->args[1], &unread);

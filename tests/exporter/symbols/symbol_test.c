@@ -223,6 +223,26 @@ static void tighter_bounds_simplify_on_rebuild(void** state) {
   assert_int_equal(etx_symbols_remap(map, 12), 12);
 }
 
+// s becomes 3*u + 2; t and u move forward.
+static void a_replaced_symbol_is_gone(void** state) {
+  symbol_fixture* const f = *state;
+  const etx_dim dim = parse(f, "(s + 1)//3 + s*t");
+  const etx_symbol_replacement by = {0, 2, 3, 2};
+  etx_dim* map = NULL;
+  etx_text text;
+  uint32_t index = 9;
+  assert_int_equal(etx_symbols_replace(&f->symbols, &by, &map), ETX_OK);
+  assert_int_equal(etx_symbols_print(&f->symbols, etx_symbols_remap(map, dim),
+                                     &f->pool, &text),
+                   ETX_OK);
+  assert_string_equal(text.data, "3*t*u + 2*t + u + 1");
+  assert_int_equal(f->symbols.symbol_count, 2);
+  assert_false(etx_symbols_find(&f->symbols, etx_text_of("s"), &index));
+  assert_true(etx_symbols_find(&f->symbols, etx_text_of("u"), &index));
+  assert_int_equal(index, 1);
+  assert_int_equal(f->symbols.symbols[index].maximum, 9);
+}
+
 static void malformed_texts_are_refused(void** state) {
   symbol_fixture* const f = *state;
   static const struct {
@@ -314,6 +334,7 @@ int main(void) {
       TEST(affine_sizes_name_their_symbol),
       TEST(operations_of_an_expression_compute_its_value),
       TEST(tighter_bounds_simplify_on_rebuild),
+      TEST(a_replaced_symbol_is_gone),
       TEST(malformed_texts_are_refused),
       TEST(canonical_forms_keep_values),
   };

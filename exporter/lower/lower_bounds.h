@@ -1,6 +1,7 @@
 // Finds the smallest lower bounds of sizes that all nodes of a method can have.
 // A symbol with a `fallback` above its lower bound (symbol.h) may have sizes
-// below the fallback, but not every node need be valid for them.
+// below the fallback, but not every node need be valid for them. Sizes of
+// inputs that a node needs to be equal become one symbol.
 
 #ifndef ETX_EXPORTER_LOWER_LOWER_BOUNDS_H
 #define ETX_EXPORTER_LOWER_LOWER_BOUNDS_H

@@ -233,8 +233,8 @@ static etx_status apply(condition_list* list,
 
 // ---------------------------------------------------------------- checks
 
-static etx_status add_check(etx_pt2_graph* graph, etx_dim holds,
-                            etx_text text) {
+etx_status etx_pt2_add_check(etx_pt2_graph* graph, etx_dim holds,
+                             etx_text text) {
   const etx_ir_arg args[2] = {etx_ir_int(holds),
                               {ETX_IR_ARG_STRING, {.string = text}}};
   const etx_text names[2] = {etx_text_of(""), etx_text_of("")};
@@ -257,7 +257,7 @@ static etx_status add_guard_check(condition_list* list, etx_text guard) {
   if (status == ETX_OUT_OF_RANGE) return ETX_OK;
   ETX_TRY(status);
   if (etx_pt2_always_holds(&graph->method->symbols, holds)) return ETX_OK;
-  return add_check(graph, holds, guard);
+  return etx_pt2_add_check(graph, holds, guard);
 }
 
 etx_status etx_pt2_read_assertion(etx_pt2_graph* graph, const etx_json* json) {
@@ -275,7 +275,7 @@ etx_status etx_pt2_read_assertion(etx_pt2_graph* graph, const etx_json* json) {
       etx_pt2_always_holds(&graph->method->symbols, holds)) {
     return ETX_OK;
   }
-  return add_check(graph, holds, text->string);
+  return etx_pt2_add_check(graph, holds, text->string);
 }
 
 // ---------------------------------------------------------------- guards

@@ -2,13 +2,15 @@
 // exported program checks before it runs:
 //
 //   L['x'].size()[0] <= L['args'][1].size()[2]
-//   (L['n'] % 4) == 0
+//   (L['n'] % 4) == 0 or L['n'] < 3
 //
 // A path in brackets leads to an argument of forward() and into lists and
 // dicts. torch.export names the input after the path: args_1.
 
 #include "exporter/host/text_buffer.h"
 #include "exporter/read_pt2/pt2_internal.h"
+
+enum { MAX_DEPTH = 20 };
 
 typedef struct guard_reader {
   etx_pt2_graph* graph;
@@ -156,12 +158,63 @@ static bool read_relation(etx_symbols* symbols, etx_text text,
          etx_symbols_parse(symbols, right, second, NULL) == ETX_OK;
 }
 
+// Finds a word such as " or " outside of parentheses.
+static bool find_word(etx_text text, const char* word, size_t* out_at) {
+  size_t open = 0;
+  for (size_t i = 0; i < text.size; ++i) {
+    const etx_text rest = {text.data + i, text.size - i};
+    if (text.data[i] == '(') ++open;
+    if (text.data[i] == ')' && open-- == 0) return false;
+    if (open != 0 || !etx_text_starts_with(rest, etx_text_of(word))) continue;
+    *out_at = i;
+    return true;
+  }
+  return false;
+}
+
+static bool read_condition(etx_symbols* symbols, etx_text text, size_t depth,
+                           etx_pt2_relation* out);
+
+// 1 where the condition holds, else 0.
+static bool read_truth(etx_symbols* symbols, etx_text text, size_t depth,
+                       etx_dim* out) {
+  etx_pt2_relation part;
+  return read_condition(symbols, text, depth, &part) &&
+         etx_symbols_compare(symbols, part.relation, part.left, part.right,
+                             out) == ETX_OK;
+}
+
+// "a or b" is the maximum of their truths, "a and b" the minimum. The result is
+// written as 0 < truth.
+static bool read_condition(etx_symbols* symbols, etx_text text, size_t depth,
+                           etx_pt2_relation* out) {
+  static const struct {
+    const char* word;
+    etx_symbol_op op;
+  } words[] = {{" or ", ETX_SYMBOL_MAXIMUM}, {" and ", ETX_SYMBOL_MINIMUM}};
+  if (depth == MAX_DEPTH) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    size_t at = 0;
+    etx_dim left = 0, right = 0;
+    if (!find_word(text, words[i].word, &at)) continue;
+    const size_t behind = at + strlen(words[i].word);
+    const etx_text first = {text.data, at};
+    const etx_text second = {text.data + behind, text.size - behind};
+    *out = (etx_pt2_relation){ETX_SYMBOL_LESS, 0, 0};
+    return read_truth(symbols, first, depth + 1, &left) &&
+           read_truth(symbols, second, depth + 1, &right) &&
+           etx_symbols_apply(symbols, words[i].op, left, right, &out->right) ==
+               ETX_OK;
+  }
+  return read_relation(symbols, text, out);
+}
+
 bool etx_pt2_read_guard(etx_pt2_graph* graph, etx_text guard,
                         etx_pt2_relation* out) {
   guard_reader r = {.graph = graph, .guard = guard};
   etx_text_buffer_init(&r.name, graph->pool);
   etx_text_buffer_init(&r.sizes, graph->pool);
   if (!replace_paths(&r)) return false;
-  return read_relation(&graph->method->symbols,
-                       (etx_text){r.sizes.data, r.sizes.size}, out);
+  return read_condition(&graph->method->symbols,
+                        (etx_text){r.sizes.data, r.sizes.size}, 0, out);
 }

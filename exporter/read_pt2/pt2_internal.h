@@ -181,11 +181,9 @@ uint32_t etx_pt2_end_late(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
                                            etx_dim* out);
 
-// The integer n of a float that is computed as ToFloat(n). ETX_UNSUPPORTED,
-// without a message, for any other float.
-ETX_MUST_USE etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
-                                              const etx_json* sym_float,
-                                              etx_dim* out, etx_text* out_name);
+// The integer expression that sympy.srepr printed.
+ETX_MUST_USE etx_status etx_pt2_size_of_text(etx_pt2_graph* graph,
+                                             etx_text text, etx_dim* out);
 
 // A condition on sizes as an integer expression: 1 where it holds, else 0.
 ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
@@ -196,6 +194,15 @@ ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
 // anywhere before, or a form that is not supported.
 bool etx_pt2_known_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
                              etx_dim* out);
+
+// ---- pt2_floats.c
+
+// An operand that is a float as a tensor of rank 0, which takes part in type
+// promotion like a number: one that item() reads, or one that is computed from
+// sizes. ETX_UNSUPPORTED, without a message, for any other float.
+ETX_MUST_USE etx_status etx_pt2_sym_float(etx_pt2_graph* graph,
+                                          const etx_json* sym_float,
+                                          etx_dtype dtype, etx_ir_arg* out);
 
 // ---- pt2_ranges.c
 
@@ -235,6 +242,9 @@ ETX_MUST_USE etx_status etx_pt2_apply_guards(etx_pt2_graph* graph);
 // Adds the check of a node aten._assert_scalar.
 ETX_MUST_USE etx_status etx_pt2_read_assertion(etx_pt2_graph* graph,
                                                const etx_json* node);
+// Adds a node that checks a condition, which `text` states.
+ETX_MUST_USE etx_status etx_pt2_add_check(etx_pt2_graph* graph, etx_dim holds,
+                                          etx_text text);
 // True if the condition holds within the bounds of its symbols.
 bool etx_pt2_always_holds(const etx_symbols* symbols, etx_dim condition);
 

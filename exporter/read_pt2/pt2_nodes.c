@@ -114,55 +114,35 @@ static etx_status read_outputs(etx_pt2_graph* graph, const etx_json* outputs,
 
 // ---------------------------------------------------------------- nodes
 
-// An operand float(n), for a size n, becomes a tensor of rank 0, which takes
-// part in type promotion like a number. float32 represents sizes up to 2^24
-// exactly.
-static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
-                                     etx_text name, etx_ir_arg* out) {
-  static const char operator_name[] = "aten.scalar_tensor.default";
-  int64_t low = 0, high = 0;
-  etx_symbols_bounds(&graph->method->symbols, dim, &low, &high);
-  if (low < -(1 << 24) || high > 1 << 24) {
-    return etx_pt2_fail_unsupported(
-        graph,
-        "the float '%t' is computed from a size that may exceed 2^24, beyond "
-        "which float32 is not exact",
-        name);
-  }
-  const etx_ir_arg args[2] = {etx_ir_int(dim),
-                              {ETX_IR_ARG_DTYPE, {.dtype = ETX_DTYPE_FLOAT32}}};
-  const etx_text names[2] = {etx_text_of(""), etx_text_of("dtype")};
-  const etx_ir_value value = {.name = name,
-                              .shape = {.dtype = ETX_DTYPE_FLOAT32}};
-  uint32_t result = 0;
-  const etx_aten_arguments given = {args, names, 2};
-  ETX_TRY(etx_pt2_add_node(graph, operator_name, &given, &value, &result));
-  *out = etx_ir_value_arg(result);
-  return ETX_OK;
-}
-
-// The tensor of rank 0 for a float that item() reads.
-static bool find_float(const etx_pt2_graph* graph, const etx_json* sym_float,
-                       etx_ir_arg* out) {
-  const etx_json* const name = etx_json_member(sym_float, "as_name");
-  if (name == NULL || name->kind != ETX_JSON_STRING) return false;
-  for (size_t i = 0; i < graph->float_count; ++i) {
-    if (!etx_text_equal(graph->floats[i].name, name->string)) continue;
-    *out = etx_ir_value_arg(graph->floats[i].value);
-    return true;
+// True if the node reads a tensor of float64.
+static bool reads_doubles(const etx_pt2_graph* graph, const etx_json* inputs) {
+  for (size_t i = 0; i < inputs->count; ++i) {
+    const etx_json* const argument = etx_json_member(&inputs->items[i], "arg");
+    const etx_json* const name =
+        etx_json_member(etx_json_member(argument, "as_tensor"), "name");
+    size_t position = 0;
+    if (name == NULL || name->kind != ETX_JSON_STRING) continue;
+    etx_pt2_graph quiet = *graph;
+    etx_diag unread;
+    etx_diag_init(&unread);
+    quiet.diag = &unread;
+    if (etx_pt2_find_tensor(&quiet, name->string, &position) == ETX_OK &&
+        graph->states[position] == ETX_PT2_DEFINED &&
+        graph->method->values[graph->values[position]].shape.dtype ==
+            ETX_DTYPE_FLOAT64) {
+      return true;
+    }
   }
   return false;
 }
 
-static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
-                                etx_ir_arg* out) {
+static etx_status read_argument(etx_pt2_graph* graph, const etx_json* inputs,
+                                const etx_json* argument, etx_ir_arg* out) {
   const etx_json* const real = etx_json_member(argument, "as_sym_float");
-  etx_dim dim = 0;
-  etx_text name;
   if (real != NULL) {
-    if (find_float(graph, real, out)) return ETX_OK;
-    const etx_status status = etx_pt2_float_of_size(graph, real, &dim, &name);
-    if (status == ETX_OK) return read_float_of_size(graph, dim, name, out);
+    const etx_dtype dtype =
+        reads_doubles(graph, inputs) ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
+    const etx_status status = etx_pt2_sym_float(graph, real, dtype, out);
     if (status != ETX_UNSUPPORTED) return status;
   }
   return etx_pt2_argument(graph, argument, out);
@@ -182,8 +162,8 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
   if (args == NULL || names == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < inputs->count; ++i) {
     ETX_TRY(etx_pt2_text(graph, &inputs->items[i], "name", &names[i]));
-    ETX_TRY(read_argument(graph, etx_json_member(&inputs->items[i], "arg"),
-                          &args[i]));
+    ETX_TRY(read_argument(graph, inputs,
+                          etx_json_member(&inputs->items[i], "arg"), &args[i]));
   }
   if (writes && inputs->count > 0) names[0].size = 0;
   if (schema == NULL) return ETX_OK;

@@ -465,8 +465,8 @@ static etx_status read_expression(srepr_parser* r, etx_dim* out) {
   return status;
 }
 
-static etx_status read_size_text(etx_pt2_graph* graph, etx_text text,
-                                 etx_dim* out) {
+etx_status etx_pt2_size_of_text(etx_pt2_graph* graph, etx_text text,
+                                etx_dim* out) {
   srepr_parser r = {graph, text, 0, 0, {NULL, 0}};
   const etx_status status = read_expression(&r, out);
   if (status == ETX_UNSUPPORTED && !graph->is_optional) {
@@ -501,7 +501,7 @@ static etx_status read_size(etx_pt2_graph* graph, const etx_json* value,
         graph, "a size should be 'as_int' or 'as_expr', found '%t'", tag);
   }
   ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
-  return read_size_text(graph, text, out);
+  return etx_pt2_size_of_text(graph, text, out);
 }
 
 etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
@@ -511,26 +511,6 @@ etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
     return etx_pt2_fail_malformed(graph, "integer '%t' is not defined", name);
   }
   return read_size(graph, value, out);
-}
-
-etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
-                                 const etx_json* sym_float, etx_dim* out,
-                                 etx_text* out_name) {
-  const etx_text head = etx_text_of("ToFloat(");
-  const etx_json* const name = etx_json_member(sym_float, "as_name");
-  if (name == NULL || name->kind != ETX_JSON_STRING) return ETX_UNSUPPORTED;
-  const etx_json* const known = etx_json_find(graph->sym_floats, name->string);
-  const etx_json* const text =
-      etx_json_member(etx_json_member(known, "as_expr"), "expr_str");
-  if (text == NULL || text->kind != ETX_JSON_STRING ||
-      !etx_text_starts_with(text->string, head) ||
-      text->string.data[text->string.size - 1] != ')') {
-    return ETX_UNSUPPORTED;
-  }
-  const etx_text inner = {text->string.data + head.size,
-                          text->string.size - head.size - 1};
-  *out_name = name->string;
-  return read_size_text(graph, inner, out);
 }
 
 // The value of a SymBool: a constant, or an expression over sizes.
@@ -549,7 +529,7 @@ static etx_status condition_value(etx_pt2_graph* graph, const etx_json* value,
                                   tag);
   }
   ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
-  return read_size_text(graph, text, out);
+  return etx_pt2_size_of_text(graph, text, out);
 }
 
 etx_status etx_pt2_condition(etx_pt2_graph* graph, const etx_json* sym_bool,

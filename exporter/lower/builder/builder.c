@@ -142,6 +142,23 @@ etx_status etx_build_check(etx_builder* builder, const etx_ir_arg* condition,
   return add_scalar_node(builder, ETX_OP_check_range, args, 4, out_value);
 }
 
+etx_status etx_build_at_least(etx_builder* builder, etx_dim size, int64_t least,
+                              const char* text) {
+  etx_ir_arg condition = etx_ir_int(0);
+  const etx_ir_arg words = {ETX_IR_ARG_STRING, {.string = etx_text_of(text)}};
+  uint32_t unread = 0;
+  ETX_TRY(etx_symbols_compare(&builder->method->symbols, ETX_SYMBOL_AT_MOST,
+                              least, size, &condition.as.integer));
+  if (!etx_dim_is_number(condition.as.integer)) {
+    return builder->target != ETX_TARGET_ETX
+               ? ETX_OK
+               : etx_build_check(builder, &condition, &words, &unread);
+  }
+  if (condition.as.integer == 1) return ETX_OK;
+  return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT, "'%t': %s",
+                       builder->node->aten, text);
+}
+
 etx_status etx_build_op(etx_builder* builder, etx_op_id op,
                         const etx_ir_arg* args, size_t arg_count,
                         uint32_t* out_value) {

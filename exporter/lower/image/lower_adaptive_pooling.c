@@ -108,7 +108,7 @@ etx_status etx_lowering_adaptive_avg_pool3d(etx_builder* builder) {
 
 // The maximum over positions [start, end) of a dimension, which keeps size 1.
 static etx_status window_maximum(etx_builder* builder, uint32_t self,
-                                 size_t axis, int64_t start, int64_t end,
+                                 size_t axis, etx_dim start, etx_dim end,
                                  uint32_t* out) {
   const etx_dim dims[] = {(etx_dim)axis};
   uint32_t part = 0;
@@ -116,6 +116,16 @@ static etx_status window_maximum(etx_builder* builder, uint32_t self,
                           &part));
   return etx_build_reduce(builder, ETX_OP_amax_out, part,
                           (etx_reduced_dims){dims, 1, true}, out);
+}
+
+// The bound floor((window * size + extra) / count).
+static etx_status window_bound(etx_builder* builder, etx_dim size,
+                               int64_t window, int64_t extra, int64_t count,
+                               etx_dim* out) {
+  etx_symbols* const symbols = &builder->method->symbols;
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size, window, out));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, *out, extra, out));
+  return etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, *out, count, out);
 }
 
 // Windows of equal size: [.., size, ..] is viewed as [.., n, size / n, ..] and
@@ -136,12 +146,15 @@ static etx_status divided_maximum(etx_builder* builder, uint32_t self,
 
 static etx_status sliced_maximum(etx_builder* builder, uint32_t self,
                                  size_t axis, int64_t count, uint32_t* out) {
-  const int64_t size = etx_builder_shape(builder, self)->dims[axis];
+  const etx_dim size = etx_builder_shape(builder, self)->dims[axis];
   etx_ir_arg parts[MAX_SLICES];
   for (int64_t i = 0; i < count; ++i) {
+    etx_dim start = 0;
+    etx_dim end = 0;
     uint32_t part = 0;
-    ETX_TRY(window_maximum(builder, self, axis, i * size / count,
-                           ((i + 1) * size + count - 1) / count, &part));
+    ETX_TRY(window_bound(builder, size, i, 0, count, &start));
+    ETX_TRY(window_bound(builder, size, i + 1, count - 1, count, &end));
+    ETX_TRY(window_maximum(builder, self, axis, start, end, &part));
     parts[i] = etx_ir_value_arg(part);
   }
   const etx_ir_arg args[] = {etx_ir_list(parts, (size_t)count),
@@ -165,12 +178,13 @@ static etx_status dimension_maximum(etx_builder* builder, uint32_t self,
   if (are_numbers && count > 0 && size % count == 0) {
     return divided_maximum(builder, self, axis, count, out);
   }
-  if (are_numbers && count > 0 && count <= MAX_SLICES && size <= INT32_MAX) {
+  if (etx_dim_is_number(count) && count > 0 && count <= MAX_SLICES &&
+      size <= INT32_MAX) {
     return sliced_maximum(builder, self, axis, count, out);
   }
   return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'%t' of a dynamic dimension, or to more than %i "
-                       "windows of different sizes, is not supported",
+                       "'%t' to a size that varies, or to more than %i windows "
+                       "of different sizes, is not supported",
                        builder->node->aten, (int64_t)MAX_SLICES);
 }
 

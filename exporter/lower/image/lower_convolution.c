@@ -184,12 +184,25 @@ static etx_status check_weight_rank(etx_builder* builder, uint32_t weight) {
                        builder->node->aten, rank);
 }
 
+// PyTorch refuses a transposed convolution of no elements, whose result would
+// have some.
+static etx_status check_sizes(etx_builder* builder, const convolution_args* c) {
+  const etx_shape shape = *etx_builder_shape(builder, c->input);
+  for (size_t i = 2; c->transposed && i < shape.rank; ++i) {
+    ETX_TRY(etx_build_at_least(
+        builder, shape.dims[i], 1,
+        "the sizes of a transposed convolution are above 0"));
+  }
+  return ETX_OK;
+}
+
 // Appends a convolution. An unbatched input gets a batch dimension of size 1.
 static etx_status convolve(etx_builder* builder, convolution_args* c) {
   const size_t rank = etx_builder_shape(builder, c->weight.as.value)->rank;
   const bool batched = etx_builder_shape(builder, c->input)->rank == rank;
   ETX_TRY(check_weight_rank(builder, c->weight.as.value));
   if (!batched) ETX_TRY(etx_build_unsqueeze(builder, c->input, 0, &c->input));
+  ETX_TRY(check_sizes(builder, c));
   uint32_t value = 0;
   if (rank == 5 && builder->target == ETX_TARGET_EXECUTORCH) {
     ETX_TRY(convolve_depth(builder, c, &value));

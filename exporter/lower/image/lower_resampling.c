@@ -1,13 +1,15 @@
 // Interpolation to other sizes.
 //
 // Nearest and linear interpolation have 2-D operators; 1-D and 3-D use them
-// (lower_spatial_dims.c). The other modes need tables that are computed here,
-// so their sizes must be fixed: nearest-exact is an index_select, bicubic a
-// matrix product with the interpolation weights.
+// (lower_spatial_dims.c). The other modes need tables. For fixed sizes they are
+// computed here: nearest-exact is an index_select, bicubic a matrix product
+// with the interpolation weights. For sizes that vary, see
+// varying_resampling.h.
 
 #include <math.h>
 
 #include "exporter/lower/builder/lowering_functions.h"
+#include "exporter/lower/image/varying_resampling.h"
 
 enum {
   MAX_SPATIAL = 3,
@@ -184,6 +186,63 @@ etx_status etx_lowering_upsample_linear_default(etx_builder* builder) {
   return resample(builder, &t);
 }
 
+// ------------------------------------------------ sizes that vary
+
+static bool are_fixed(const etx_builder* builder, const resampling_target* t) {
+  const etx_shape* const shape =
+      etx_builder_shape(builder, builder->args[0].as.value);
+  for (size_t i = 0; i < t->spatial; ++i) {
+    if (!etx_dim_is_number(shape->dims[2 + i])) return false;
+    if (!t->has_scales && !etx_dim_is_number(t->sizes[i])) return false;
+  }
+  return true;
+}
+
+// The size of the result: the stated one, or that by a whole scale factor.
+static etx_status varying_size(etx_builder* builder, const resampling_target* t,
+                               size_t i, etx_dim* out) {
+  const etx_dim in =
+      etx_builder_shape(builder, builder->args[0].as.value)->dims[2 + i];
+  const etx_ir_value* const stated =
+      &builder->method->values[builder->node->outputs[0]];
+  const double scale = t->scales[i];
+  if (!t->has_scales) {
+    *out = t->sizes[i];
+    return ETX_OK;
+  }
+  if (stated->has_shape && stated->shape.rank == t->spatial + 2) {
+    *out = stated->shape.dims[2 + i];
+    return ETX_OK;
+  }
+  if (scale < 1 || scale > MAX_ENTRIES || scale != floor(scale)) {
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' of a size that varies by a scale factor that is "
+                         "no whole number needs the type of its result",
+                         builder->node->aten);
+  }
+  return etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_MULTIPLY, in,
+                           (etx_dim)scale, out);
+}
+
+typedef etx_status resample_axis(etx_builder* builder,
+                                 const etx_axis_resampling* r, uint32_t self,
+                                 uint32_t* out);
+
+// Interpolates one dimension after the other.
+static etx_status resample_varying(etx_builder* builder,
+                                   const resampling_target* t,
+                                   resample_axis* step) {
+  uint32_t value = builder->args[0].as.value;
+  for (size_t i = t->spatial; i-- > 0;) {
+    etx_axis_resampling r = {2 + i, 0, t->has_scales ? t->scales[i] : 0,
+                             t->aligns_corners};
+    ETX_TRY(varying_size(builder, t, i, &r.size));
+    ETX_TRY(step(builder, &r, value, &value));
+  }
+  builder->results[0] = value;
+  return ETX_OK;
+}
+
 // ------------------------------------------------ fixed sizes
 
 // Computes the output sizes, which must be fixed.
@@ -260,6 +319,9 @@ etx_status etx_lowering_upsample_nearest_exact(etx_builder* builder) {
   resampling_target t = {0};
   uint32_t value = builder->args[0].as.value;
   ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
+  if (!are_fixed(builder, &t)) {
+    return resample_varying(builder, &t, etx_build_nearest_exact);
+  }
   ETX_TRY(fix_sizes(builder, &t));
   for (size_t i = 0; i < t.spatial; ++i) {
     ETX_TRY(select_nearest_exact(builder, value, 2 + i, t.sizes[i], t.scales[i],
@@ -342,6 +404,9 @@ static etx_status resample_cubic(etx_builder* builder, resampling_target* t) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   uint32_t rows = 0, columns = 0, value = 0;
+  if (!t->antialias && !are_fixed(builder, t)) {
+    return resample_varying(builder, t, etx_build_cubic);
+  }
   ETX_TRY(fix_sizes(builder, t));
   ETX_TRY(cubic_matrix(builder, t, 0, shape.dims[2], shape.dtype, &rows));
   ETX_TRY(cubic_matrix(builder, t, 1, shape.dims[3], shape.dtype, &columns));

@@ -137,21 +137,25 @@ static etx_status refuse_count(const etx_builder* builder) {
       builder->node->aten, builder->node->output_count);
 }
 
-// Slices of a fixed size; the last one may be smaller.
-static etx_status split_by(etx_builder* builder, size_t axis, int64_t size) {
+// Slices of one size; the last one may be smaller.
+static etx_status split_by(etx_builder* builder, size_t axis, etx_dim size) {
   etx_symbols* const symbols = &builder->method->symbols;
   const etx_dim whole =
       etx_builder_shape(builder, self_of(builder))->dims[axis];
   const size_t count = builder->node->output_count;
   etx_dim rest = 0;
+  etx_dim room = 0;
   int64_t low = 0;
   int64_t high = 0;
   if (count == 0) return ETX_OK;
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size,
                             (etx_dim)count - 1, &rest));
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, whole, rest, &rest));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, size, rest, &room));
   etx_symbols_bounds(symbols, rest, &low, &high);
-  if (low < 0 || high > size) return refuse_count(builder);
+  if (low < 0) return refuse_count(builder);
+  etx_symbols_bounds(symbols, room, &low, &high);
+  if (low < 0) return refuse_count(builder);
   return emit_equal_parts(builder, axis, whole, size);
 }
 
@@ -188,27 +192,27 @@ static etx_status split_varying(etx_builder* builder, size_t axis,
 
 etx_status etx_lowering_split(etx_builder* builder) {
   const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
+  etx_symbols* const symbols = &builder->method->symbols;
   const size_t count = builder->node->output_count;
   size_t axis = 0;
   etx_dim equal = 0;
+  int64_t low = 0;
+  int64_t high = 0;
   ETX_TRY(etx_builder_axis(builder, builder->args[2].as.integer, shape.rank,
                            &axis));
   const etx_dim whole = shape.dims[axis];
   const etx_dim size = builder->args[1].as.integer;
-  if (etx_dim_is_number(size) && size > 0) {
-    return split_by(builder, axis, size);
-  }
   // Decompositions make chunk such a split.
   if (!etx_dim_is_number(size) && count != 0) {
     ETX_TRY(chunk_size(builder, whole, (int64_t)count, &equal));
-    if (etx_symbols_equal(&builder->method->symbols, size, equal)) {
+    if (etx_symbols_equal(symbols, size, equal)) {
       return split_varying(builder, axis, whole);
     }
   }
+  etx_symbols_bounds(symbols, size, &low, &high);
+  if (low > 0) return split_by(builder, axis, size);
   return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'%t' expects a split size above 0 that is fixed, or "
-                       "the size of the dimension divided by the number of "
-                       "parts",
+                       "'%t' expects a split size above 0",
                        builder->node->aten);
 }
 

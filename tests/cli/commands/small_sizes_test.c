@@ -1,5 +1,6 @@
 // Sizes 0 and 1 of archives: taken where every node can have them, refused
-// where one cannot. The recorded results are those of eager PyTorch.
+// where one cannot. Operators along sizes that vary, and conditions on sizes.
+// The recorded results are those of eager PyTorch.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #define ETX ETX_BINARY "/etx"
 #define SMALL ETX_TEST_DATA "/pt2/small_sizes"
+#define VARYING ETX_TEST_DATA "/pt2/varying"
 #define ROW "[[1, 2, 3, 4]]"
 
 enum { PATH_BYTES = 256, COMMAND_BYTES = 600 };
@@ -24,22 +26,45 @@ static void name_program(const char* name) {
   snprintf(program, sizeof program, "%s/%s.pte", command_directory, name);
 }
 
-static void agrees(const char* form) {
+static void agrees(const char* set, const char* form) {
   char option[sizeof passes_off + 16];
   name_program("small");
   command_expect(0, WORDS(ETX, "plan", form, "-q", "-o", program));
   command_expect(0, WORDS(ETX, "verify", program));
-  command_expect(0, WORDS(ETX, "run", program, "--case", SMALL));
+  command_expect(0, WORDS(ETX, "run", program, "--case", set));
   snprintf(option, sizeof option, "--passes=%s", passes_off + 1);
   command_expect(0, WORDS(ETX, "plan", form, "-q", "-o", program, option));
   command_expect(0, WORDS(ETX, "verify", program));
-  command_expect(0, WORDS(ETX, "run", program, "--case", SMALL));
+  command_expect(0, WORDS(ETX, "run", program, "--case", set));
 }
 
 static void calls_of_sizes_0_and_1_agree_with_pytorch(void** state) {
   (void)state;
-  agrees(SMALL);
-  agrees(SMALL "/core");
+  agrees(SMALL, SMALL);
+  agrees(SMALL, SMALL "/core");
+}
+
+// The calls that the exported programs refuse are refused too, and count
+// nothing.
+static void sizes_that_vary_agree_with_pytorch(void** state) {
+  (void)state;
+  agrees(VARYING, VARYING);
+  agrees(VARYING, VARYING "/core");
+}
+
+static void messages_of_conditions_name_the_sizes(void** state) {
+  (void)state;
+  name_program("varying");
+  command_expect(0, WORDS(ETX, "plan", VARYING, "-q", "-o", program));
+  command_expect_err(5,
+                     WORDS(ETX, "run", program, "tail", "--in",
+                           "x=[[1, 2, 3, 4], [1, 2, 3, 4]]"),
+                     "a check of the model failed: ((-1) + "
+                     "L['x'].size()[0]) != 1");
+  command_expect_err(5,
+                     WORDS(ETX, "run", program, "gate", "--in",
+                           "x=[[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]]"),
+                     "input 'x' has size 3 in dimension 0, expected 2 times");
 }
 
 // A slice of one row has the stated size 1, and squeeze keeps two dimensions.
@@ -106,23 +131,32 @@ static void a_size_asked_for_that_a_node_cannot_have_is_reported(void** state) {
                      "would remove dimension 0 if its size were 1");
 }
 
-// A dump keeps the bound that is tried and the one that may be taken.
-static void a_dump_plans_to_the_same_bytes(void** state) {
+static void plans_again(const char* set) {
   char directory[PATH_BYTES];
   char again[PATH_BYTES + 8];
-  (void)state;
-  name_program("small");
-  command_expect(0, WORDS(ETX, "plan", SMALL, "-q", "-o", program));
+  name_program("planned");
+  command_expect(0, WORDS(ETX, "plan", set, "-q", "-o", program));
   snprintf(directory, sizeof directory, "%s/dump", command_directory);
   snprintf(again, sizeof again, "%s.again", program);
-  command_expect(0, WORDS(ETX, "dump", SMALL, "-o", directory));
+  command_expect(0, WORDS(ETX, "dump", set, "-o", directory));
   command_expect(0, WORDS(ETX, "plan", directory, "-q", "-o", again));
   command_expect_same_files(program, again);
+  command_expect(0, WORDS("/bin/rm", "-r", directory));
+}
+
+// A dump keeps the bound that is tried and the one that may be taken, and the
+// checks.
+static void a_dump_plans_to_the_same_bytes(void** state) {
+  (void)state;
+  plans_again(SMALL);
+  plans_again(VARYING "/core");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls_of_sizes_0_and_1_agree_with_pytorch),
+      cmocka_unit_test(sizes_that_vary_agree_with_pytorch),
+      cmocka_unit_test(messages_of_conditions_name_the_sizes),
       cmocka_unit_test(a_size_that_a_node_cannot_have_is_refused),
       cmocka_unit_test(program_yaml_may_ask_for_an_empty_cache),
       cmocka_unit_test(a_size_asked_for_that_a_node_cannot_have_is_reported),

@@ -92,6 +92,44 @@ static void two_nodes_raise_a_bound_each(void** state) {
   lowered_close(&l);
 }
 
+#define KEYS_AND_VALUES                                                    \
+  "inputs: [{name: q, type: 'float32[1, 2, 3, 4]'},\n"                     \
+  "  {name: k, type: 'float32[1, 2, n, 4]'},\n"                            \
+  "  {name: v, type: 'float32[1, 2, m, 4]'}]\n"                            \
+  "nodes:\n"                                                               \
+  "  - {out: y, op: aten.scaled_dot_product_attention.default, args: [q, " \
+  "k, v]}\n"                                                               \
+  "outputs: [y]\n"
+
+// An attention has as many keys as values.
+static void sizes_that_must_be_equal_get_one_symbol(void** state) {
+  lowered l;
+  uint32_t index = 0;
+  (void)state;
+  lowered_open(&l, ETX_TARGET_ETX,
+               "dims: {n: {min: 1, max: 9, fallback: 2}, m: {min: 3, max: "
+               "12}}\n" KEYS_AND_VALUES);
+  lowered_run(&l, "lower");
+  const etx_ir_method* const method = &l.reading.module.methods[0];
+  assert_false(etx_symbols_find(&method->symbols, etx_text_of("m"), &index));
+  assert_true(etx_symbols_find(&method->symbols, etx_text_of("n"), &index));
+  assert_int_equal(method->symbols.symbols[index].minimum, 3);
+  assert_int_equal(method->symbols.symbols[index].maximum, 9);
+  assert_true(etx_symbols_equal(
+      &method->symbols,
+      method->values[method->inputs[1].arg.as.value].shape.dims[2],
+      method->values[method->inputs[2].arg.as.value].shape.dims[2]));
+  lowered_close(&l);
+}
+
+static void sizes_without_a_common_value_are_reported(void** state) {
+  (void)state;
+  expect_refused(
+      ETX_TARGET_ETX, "lower",
+      "dims: {n: {min: 1, max: 5}, m: {min: 6, max: 9}}\n" KEYS_AND_VALUES,
+      "key and value of the same length");
+}
+
 static void a_stated_bound_is_not_raised(void** state) {
   (void)state;
   expect_refused(ETX_TARGET_ETX, "lower",
@@ -132,6 +170,8 @@ int main(void) {
       cmocka_unit_test(only_the_bound_that_a_node_needs_is_raised),
       cmocka_unit_test(a_bound_is_raised_no_more_than_needed),
       cmocka_unit_test(two_nodes_raise_a_bound_each),
+      cmocka_unit_test(sizes_that_must_be_equal_get_one_symbol),
+      cmocka_unit_test(sizes_without_a_common_value_are_reported),
       cmocka_unit_test(a_stated_bound_is_not_raised),
       cmocka_unit_test(a_problem_of_another_kind_is_reported_once),
   };

@@ -126,6 +126,50 @@ static void adaptive_pooling_becomes_maxima_of_windows(void** state) {
       "return z\n");
 }
 
+static void windows_of_a_varying_size_are_slices(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {n: {min: 1, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[2, 4, n]'}]\n"
+      "nodes:\n"
+      "  - {out: [y, i], op: aten.adaptive_max_pool1d.default, args: [x, "
+      "[2]]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[2, 4, (n + 1)//2] = aten::slice_copy.Tensor_out(x, 2, 0, "
+      "(n + 1)//2, 1)\n"
+      "y.2: float32[2, 4, 1] = aten::amax.out(y.1, [2], True)\n"
+      "y.3: float32[2, 4, n - (n//2)] = aten::slice_copy.Tensor_out(x, 2, "
+      "n//2, n, 1)\n"
+      "y.4: float32[2, 4, 1] = aten::amax.out(y.3, [2], True)\n"
+      "y: float32[2, 4, 2] = aten::cat.out([y.2, y.4], 2)\n"
+      "return y\n");
+}
+
+static void nearest_exact_of_a_varying_size_selects_by_positions(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {n: {min: 1, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[1, 4, n]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten._upsample_nearest_exact1d.vec, args: [x, null, "
+      "[2.0]]}\n"
+      "outputs: [y]\n",
+      "y.1: int64[2*n] = aten::arange.start_out(0, 2*n, 1)\n"
+      "y.2: float32[2*n] = dim_order_ops::_to_dim_order_copy.out(y.1, False, "
+      "[0])\n"
+      "y.3: float32[2*n] = aten::add.out(y.2, 0.5:float32, 1)\n"
+      "y.4: float32[2*n] = aten::mul.out(y.3, 0.5:float32)\n"
+      "y.5: float32[2*n] = aten::floor.out(y.4)\n"
+      "y.6: int64[2*n] = dim_order_ops::_to_dim_order_copy.out(y.5, False, "
+      "[0])\n"
+      "y.7: int64[] = aten::scalar_tensor.out(n - 1)\n"
+      "y.8: int64[2*n] = aten::minimum.out(y.6, y.7)\n"
+      "y: float32[1, 4, 2*n] = aten::index_select.out(x, 2, y.8)\n"
+      "return y\n");
+}
+
 static void interpolations_take_dynamic_sizes(void** state) {
   (void)state;
   expect_lowered(
@@ -195,7 +239,7 @@ static void unsupported_interpolations_are_refused(void** state) {
                  "dims: {s: {min: 1, max: 8}}\n"
                  "inputs: [{name: x, type: 'float32[1, 2, s, 4]'}]\n"
                  "nodes:\n"
-                 "  - {out: y, op: aten.upsample_bicubic2d.vec,\n"
+                 "  - {out: y, op: aten._upsample_bicubic2d_aa.vec,\n"
                  "     args: [x, [6, 7], false, null]}\n"
                  "outputs: [y]\n",
                  "of dynamic, empty or very large sizes");
@@ -267,6 +311,8 @@ int main(void) {
       cmocka_unit_test(avg_pool3d_becomes_two_2d_poolings),
       cmocka_unit_test(a_global_average_pooling_becomes_a_mean),
       cmocka_unit_test(adaptive_pooling_becomes_maxima_of_windows),
+      cmocka_unit_test(windows_of_a_varying_size_are_slices),
+      cmocka_unit_test(nearest_exact_of_a_varying_size_selects_by_positions),
       cmocka_unit_test(interpolations_take_dynamic_sizes),
       cmocka_unit_test(trilinear_becomes_two_bilinear_interpolations),
       cmocka_unit_test(bicubic_becomes_matrix_products),

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "tests/exporter/lowered.h"
 
 static void views_that_change_nothing_vanish(void** state) {
@@ -201,6 +203,29 @@ static void halves_of_a_varying_size_are_slices(void** state) {
       "return d\n");
 }
 
+static void a_split_size_may_vary(void** state) {
+  static const char yaml[] =
+      "dims: {n: {min: %s, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[n, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: [a, b], op: aten.split.Tensor, args: [x, {sym: n//2 + 1}]}\n"
+      "outputs: [a, b]\n";
+  char text[sizeof yaml + 8];
+  (void)state;
+  snprintf(text, sizeof text, yaml, "2");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower", text,
+      "a: float32[n//2 + 1, 4] = aten::slice_copy.Tensor_out(x, 0, 0, n//2 + "
+      "1, 1)\n"
+      "b: float32[n - (n//2) - 1, 4] = aten::slice_copy.Tensor_out(x, 0, n//2 "
+      "+ 1, n, 1)\n"
+      "return a\n"
+      "return b\n");
+  snprintf(text, sizeof text, yaml, "0");
+  expect_refused(ETX_TARGET_ETX, "lower", text,
+                 "does not give 2 tensors for every size");
+}
+
 // Chunks of 5 elements: four are asked for, but 2 elements each make three.
 static void parts_that_are_fewer_for_some_size_are_refused(void** state) {
   (void)state;
@@ -352,6 +377,7 @@ int main(void) {
       cmocka_unit_test(slice_bounds_are_clamped),
       cmocka_unit_test(splits_are_slices),
       cmocka_unit_test(halves_of_a_varying_size_are_slices),
+      cmocka_unit_test(a_split_size_may_vary),
       cmocka_unit_test(parts_that_are_fewer_for_some_size_are_refused),
       cmocka_unit_test(stack_is_a_cat_of_views),
       cmocka_unit_test(repeats_of_rows_are_expanded),

@@ -130,6 +130,18 @@ static void a_comparison_of_two_sizes_is_checked(void** state) {
   close_guarded(&g);
 }
 
+static void parts_of_a_condition_may_be_joined(void** state) {
+  static const char* const checks[] = {X " == 1 or " X " == " PAST " and " X
+                                         " < 4"};
+  guarded g;
+  (void)state;
+  open_guarded(&g, "\"" X " == 1 or " X " == " PAST " and " X " < 4\", \"" PAST
+                   " > 7 or " X " > 0\"");
+  expect_range(&g, "s27", 1, 6);
+  expect_checks(&g, checks, 1);
+  close_guarded(&g);
+}
+
 static void equal_sizes_have_one_symbol(void** state) {
   guarded g;
   (void)state;
@@ -181,6 +193,7 @@ static void an_unknown_condition_keeps_the_stated_bounds(void** state) {
       "L[",
       X,
       X " <= ",
+      X " <= 3 or ",
       "",
   };
   (void)state;
@@ -202,6 +215,7 @@ int main(void) {
       cmocka_unit_test(a_condition_that_always_holds_leaves_nothing),
       cmocka_unit_test(a_gap_between_sizes_is_checked),
       cmocka_unit_test(a_comparison_of_two_sizes_is_checked),
+      cmocka_unit_test(parts_of_a_condition_may_be_joined),
       cmocka_unit_test(equal_sizes_have_one_symbol),
       cmocka_unit_test(a_size_with_a_fixed_remainder_is_a_multiple),
       cmocka_unit_test(replaced_symbols_may_be_replaced_again),

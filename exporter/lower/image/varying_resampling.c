@@ -1,0 +1,196 @@
+#include "exporter/lower/image/varying_resampling.h"
+
+// Parameter of the cubic convolution kernel (Keys), as in PyTorch.
+static const double cubic = -0.75;
+
+enum { TAPS = 4 };
+
+static etx_dim size_of(const etx_builder* builder, const etx_axis_resampling* r,
+                       uint32_t self) {
+  return etx_builder_shape(builder, self)->dims[r->axis];
+}
+
+// `value` = value `op` number.
+static etx_status apply_number(etx_builder* builder, etx_op_id op,
+                               double number, uint32_t* value) {
+  return etx_build_binary_constant(builder, op, *value, number, value);
+}
+
+// A size plus `offset`, but at least 1, as a tensor of rank 0.
+static etx_status size_tensor(etx_builder* builder, etx_dim size,
+                              int64_t offset, etx_dtype dtype, uint32_t* out) {
+  etx_symbols* const symbols = &builder->method->symbols;
+  etx_ir_arg number = etx_ir_int(0);
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, size, offset, &size));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MAXIMUM, size, 1,
+                            &number.as.integer));
+  return etx_build_scalar(builder, &number, dtype, out);
+}
+
+// The last index of the dimension, as a tensor of rank 0.
+static etx_status last_index(etx_builder* builder, etx_dim size,
+                             etx_dtype dtype, uint32_t* out) {
+  etx_ir_arg number = etx_ir_int(0);
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
+                            size, 1, &number.as.integer));
+  return etx_build_scalar(builder, &number, dtype, out);
+}
+
+// Multiplies positions of outputs by the distance of two outputs in the input.
+static etx_status to_input(etx_builder* builder, const etx_axis_resampling* r,
+                           etx_dim in, uint32_t* positions) {
+  const etx_dtype dtype = etx_builder_shape(builder, *positions)->dtype;
+  const int64_t offset = r->aligns_corners ? -1 : 0;
+  uint32_t above = 0, below = 0, step = 0;
+  if (r->scale > 0 && !r->aligns_corners) {
+    return apply_number(builder, ETX_OP_mul_out, 1 / r->scale, positions);
+  }
+  if (r->aligns_corners) {
+    ETX_TRY(last_index(builder, in, dtype, &above));
+  } else {
+    ETX_TRY(size_tensor(builder, in, 0, dtype, &above));
+  }
+  ETX_TRY(size_tensor(builder, r->size, offset, dtype, &below));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_div_out, above, below, &step));
+  return etx_build_binary(builder, ETX_OP_mul_out, *positions, step, positions);
+}
+
+// Positions of the outputs in the input: of their centres, from the start of
+// the first element, or, with `aligns_corners`, from the first element on.
+static etx_status positions_of(etx_builder* builder,
+                               const etx_axis_resampling* r, etx_dim in,
+                               etx_dtype dtype, uint32_t* out) {
+  ETX_TRY(etx_build_at_least(builder, in, 1,
+                             "the sizes of an interpolation are above 0"));
+  ETX_TRY(etx_build_at_least(builder, r->size, 1,
+                             "the sizes of an interpolation are above 0"));
+  ETX_TRY(etx_build_arange(builder, r->size, out));
+  ETX_TRY(etx_build_cast(builder, *out, dtype, out));
+  if (!r->aligns_corners) {
+    ETX_TRY(apply_number(builder, ETX_OP_add_out, 0.5, out));
+  }
+  return to_input(builder, r, in, out);
+}
+
+static etx_status select_at(etx_builder* builder, const etx_axis_resampling* r,
+                            uint32_t self, uint32_t indices, uint32_t* out) {
+  const etx_ir_arg args[] = {etx_ir_value_arg(self),
+                             etx_ir_int((etx_dim)r->axis),
+                             etx_ir_value_arg(indices)};
+  return etx_build_op(builder, ETX_OP_index_select_out, args, 3, out);
+}
+
+etx_status etx_build_nearest_exact(etx_builder* builder,
+                                   const etx_axis_resampling* r, uint32_t self,
+                                   uint32_t* out) {
+  const etx_dim in = size_of(builder, r, self);
+  uint32_t index = 0, last = 0;
+  ETX_TRY(positions_of(builder, r, in, ETX_DTYPE_FLOAT32, &index));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_floor_out, index, &index));
+  ETX_TRY(etx_build_cast(builder, index, ETX_DTYPE_INT64, &index));
+  ETX_TRY(last_index(builder, in, ETX_DTYPE_INT64, &last));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_minimum_out, index, last, &index));
+  return select_at(builder, r, self, index, out);
+}
+
+// ------------------------------------------------ bicubic
+
+// The kernel at distance `x` <= 1: ((a + 2) x - (a + 3)) x x + 1.
+static etx_status inner_weight(etx_builder* builder, uint32_t x,
+                               uint32_t* out) {
+  *out = x;
+  ETX_TRY(apply_number(builder, ETX_OP_mul_out, cubic + 2, out));
+  ETX_TRY(apply_number(builder, ETX_OP_sub_out, cubic + 3, out));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, *out, x, out));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, *out, x, out));
+  return apply_number(builder, ETX_OP_add_out, 1, out);
+}
+
+// The kernel at distance x of 1 to 2: ((a x - 5 a) x + 8 a) x - 4 a.
+static etx_status outer_weight(etx_builder* builder, uint32_t x,
+                               uint32_t* out) {
+  *out = x;
+  ETX_TRY(apply_number(builder, ETX_OP_mul_out, cubic, out));
+  ETX_TRY(apply_number(builder, ETX_OP_sub_out, 5 * cubic, out));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, *out, x, out));
+  ETX_TRY(apply_number(builder, ETX_OP_add_out, 8 * cubic, out));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, *out, x, out));
+  return apply_number(builder, ETX_OP_sub_out, 4 * cubic, out);
+}
+
+// The weights of the four elements around an output that is `behind` (0 to 1)
+// behind the second of them.
+static etx_status cubic_weights(etx_builder* builder, uint32_t behind,
+                                uint32_t out[TAPS]) {
+  uint32_t ahead = behind;
+  uint32_t far_behind = behind;
+  uint32_t far_ahead = 0;
+  ETX_TRY(apply_number(builder, ETX_OP_sub_out, 1, &ahead));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_neg_out, ahead, &ahead));
+  far_ahead = ahead;
+  ETX_TRY(apply_number(builder, ETX_OP_add_out, 1, &far_behind));
+  ETX_TRY(apply_number(builder, ETX_OP_add_out, 1, &far_ahead));
+  ETX_TRY(outer_weight(builder, far_behind, &out[0]));
+  ETX_TRY(inner_weight(builder, behind, &out[1]));
+  ETX_TRY(inner_weight(builder, ahead, &out[2]));
+  return outer_weight(builder, far_ahead, &out[3]);
+}
+
+// The index `offset` behind `base`, at the ends of the input that of the end.
+static etx_status tap_index(etx_builder* builder, uint32_t base, double offset,
+                            uint32_t last, uint32_t* out) {
+  *out = base;
+  ETX_TRY(apply_number(builder, ETX_OP_add_out, offset, out));
+  ETX_TRY(apply_number(builder, ETX_OP_maximum_out, 0, out));
+  return etx_build_binary(builder, ETX_OP_minimum_out, *out, last, out);
+}
+
+// Splits positions into the element before them and the distance from it.
+static etx_status split_positions(etx_builder* builder,
+                                  const etx_axis_resampling* r, etx_dim in,
+                                  uint32_t positions, uint32_t out[2]) {
+  const etx_dtype dtype = etx_builder_shape(builder, positions)->dtype;
+  uint32_t last = 0;
+  if (!r->aligns_corners) {
+    ETX_TRY(apply_number(builder, ETX_OP_sub_out, 0.5, &positions));
+  }
+  ETX_TRY(last_index(builder, in, dtype, &last));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_floor_out, positions, &out[0]));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_minimum_out, out[0], last, &out[0]));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_sub_out, positions, out[0], &out[1]));
+  return apply_number(builder, ETX_OP_minimum_out, 1, &out[1]);
+}
+
+etx_status etx_build_cubic(etx_builder* builder, const etx_axis_resampling* r,
+                           uint32_t self, uint32_t* out) {
+  const etx_shape shape = *etx_builder_shape(builder, self);
+  const etx_dim in = shape.dims[r->axis];
+  const etx_dtype dtype =
+      shape.dtype == ETX_DTYPE_FLOAT64 ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
+  // The weights broadcast along the dimensions behind the axis.
+  const etx_dim dims[2] = {r->size, 1};
+  const size_t rank = r->axis + 1u == shape.rank ? 1 : 2;
+  uint32_t positions = 0, last = 0;
+  uint32_t parts[2];
+  uint32_t weights[TAPS];
+  ETX_TRY(positions_of(builder, r, in, dtype, &positions));
+  ETX_TRY(split_positions(builder, r, in, positions, parts));
+  ETX_TRY(cubic_weights(builder, parts[1], weights));
+  ETX_TRY(etx_build_cast(builder, parts[0], ETX_DTYPE_INT64, &parts[0]));
+  ETX_TRY(last_index(builder, in, ETX_DTYPE_INT64, &last));
+  for (size_t i = 0; i < TAPS; ++i) {
+    uint32_t index = 0, part = 0;
+    ETX_TRY(tap_index(builder, parts[0], (double)i - 1, last, &index));
+    ETX_TRY(select_at(builder, r, self, index, &part));
+    ETX_TRY(etx_build_cast(builder, weights[i], shape.dtype, &weights[i]));
+    ETX_TRY(etx_build_view(builder, weights[i], dims, rank, &weights[i]));
+    ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, part, weights[i], &part));
+    if (i == 0) {
+      *out = part;
+    } else {
+      ETX_TRY(etx_build_binary(builder, ETX_OP_add_out, *out, part, out));
+    }
+  }
+  return ETX_OK;
+}

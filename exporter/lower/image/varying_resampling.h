@@ -1,0 +1,25 @@
+// Interpolation of one dimension whose size varies. The positions and weights,
+// which are constants for fixed sizes, are computed when the method runs.
+
+#ifndef ETX_EXPORTER_LOWER_IMAGE_VARYING_RESAMPLING_H
+#define ETX_EXPORTER_LOWER_IMAGE_VARYING_RESAMPLING_H
+
+#include "exporter/lower/builder/builder.h"
+
+typedef struct etx_axis_resampling {
+  size_t axis;
+  etx_dim size;         // of the result
+  double scale;         // 0: the quotient of the sizes
+  bool aligns_corners;  // bicubic only
+} etx_axis_resampling;
+
+// The elements nearest to the centres of the outputs.
+ETX_MUST_USE etx_status etx_build_nearest_exact(etx_builder* builder,
+                                                const etx_axis_resampling* r,
+                                                uint32_t self, uint32_t* out);
+// The sum of four elements, weighted by the cubic convolution kernel.
+ETX_MUST_USE etx_status etx_build_cubic(etx_builder* builder,
+                                        const etx_axis_resampling* r,
+                                        uint32_t self, uint32_t* out);
+
+#endif

@@ -195,6 +195,33 @@ ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
 bool etx_pt2_known_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
                              etx_dim* out);
 
+// True for the name of a symbol that PyTorch did not get from the sizes of the
+// example inputs: u0 is an integer, zuf0 a float.
+bool etx_pt2_is_late_name(etx_text name);
+
+// ---- pt2_known_sizes.c
+
+// Before a node is added whose result has a size from data, but a known one by
+// the archive: gives it a symbol that the node sets. `*out_known` is the known
+// size, or ETX_PT2_NO_SIZE.
+#define ETX_PT2_NO_SIZE ((etx_dim)-1)
+ETX_MUST_USE etx_status etx_pt2_free_size(etx_pt2_graph* graph,
+                                          etx_ir_node* node,
+                                          etx_dim* out_known);
+// After it was added: checks the size, and binds the name at `position` to a
+// view of the known size.
+ETX_MUST_USE etx_status etx_pt2_narrow_to_known(etx_pt2_graph* graph,
+                                                etx_dim known, size_t position);
+// The same for item(): the symbol that its node sets, counted from 1, and the
+// check behind the node.
+ETX_MUST_USE etx_status etx_pt2_known_item(etx_pt2_graph* graph, etx_text name,
+                                           etx_dim known, uint32_t* out_late);
+ETX_MUST_USE etx_status etx_pt2_check_item(etx_pt2_graph* graph, uint32_t late,
+                                           etx_dim known);
+// Of two sizes from data that an assertion says to be equal, the later one
+// becomes known.
+ETX_MUST_USE etx_status etx_pt2_unite_late(etx_pt2_graph* graph);
+
 // ---- pt2_floats.c
 
 // An operand that is a float as a tensor of rank 0, which takes part in type

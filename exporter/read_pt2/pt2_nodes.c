@@ -233,6 +233,16 @@ static bool is_unread(const etx_pt2_graph* graph, const etx_json* outputs) {
   return outputs->count > 0;
 }
 
+static etx_status narrow_to_known(etx_pt2_graph* graph, const etx_json* outputs,
+                                  etx_dim known) {
+  etx_text name;
+  size_t position = 0;
+  ETX_TRY(etx_pt2_text(graph, etx_json_member(&outputs->items[0], "as_tensor"),
+                       "name", &name));
+  ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
+  return etx_pt2_narrow_to_known(graph, known, position);
+}
+
 static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
                             etx_text target) {
   const etx_json *inputs = NULL, *outputs = NULL;
@@ -272,8 +282,13 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   node.place = graph->place;
   node.branch = graph->branch;
   uint32_t unused = 0;
+  etx_dim known = ETX_PT2_NO_SIZE;
+  if (schema != NULL) ETX_TRY(etx_pt2_free_size(graph, &node, &known));
   ETX_TRY(
       etx_ir_add_node(graph->import->module, graph->method, &node, &unused));
+  if (known != ETX_PT2_NO_SIZE) {
+    ETX_TRY(narrow_to_known(graph, outputs, known));
+  }
   if (writes) return etx_pt2_write_in_place(graph, aten, inputs, outputs);
   etx_pt2_note_views(graph, inputs, outputs);
   return ETX_OK;
@@ -336,10 +351,10 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
   uint32_t value = 0;
   etx_pt2_start_late(graph);
   ETX_TRY(etx_pt2_named_size(graph, name->string, &size));
-  const uint32_t late = etx_pt2_end_late(graph);
-  if (late == 0) {
-    return etx_pt2_fail_malformed(graph, "'%t' is not a new symbol",
-                                  name->string);
+  uint32_t late = etx_pt2_end_late(graph);
+  const bool is_known = late == 0;
+  if (is_known) {
+    ETX_TRY(etx_pt2_known_item(graph, name->string, size, &late));
   }
   const etx_ir_value result = {
       .name = name->string,
@@ -353,7 +368,7 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
   ETX_TRY(
       etx_pt2_add_node(graph, "aten.item.default", &given, &result, &value));
   graph->method->nodes[graph->method->node_count - 1].late = late;
-  return ETX_OK;
+  return is_known ? etx_pt2_check_item(graph, late, size) : ETX_OK;
 }
 
 etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {

@@ -27,9 +27,7 @@ static bool is_identifier(etx_text name) {
          !etx_text_is(name, "max");
 }
 
-// A symbol that PyTorch did not get from the sizes of the example inputs: u0 is
-// an integer, zuf0 a float.
-static bool is_unbacked(etx_text name) {
+bool etx_pt2_is_late_name(etx_text name) {
   size_t at = name.size;
   while (at > 0 && name.data[at - 1] >= '0' && name.data[at - 1] <= '9') --at;
   const etx_text word = {name.data, at};
@@ -73,7 +71,7 @@ bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size) {
       ++name.size;
     }
     uint32_t unused = 0;
-    if (name.size != 0 && is_unbacked(name) &&
+    if (name.size != 0 && etx_pt2_is_late_name(name) &&
         !etx_symbols_find(&graph->method->symbols, name, &unused)) {
       return true;
     }
@@ -140,7 +138,8 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   etx_pt2_range found = {0};
   ETX_TRY(etx_pt2_find_range(graph, name, least, &found));
   memcpy(graph->context, place, sizeof place);
-  if (!is_unbacked(name) && !found.is_found && !found.has_derived_low) {
+  if (!etx_pt2_is_late_name(name) && !found.is_found &&
+      !found.has_derived_low) {
     return etx_pt2_fail_malformed(
         graph, "symbol '%t' has no entry in range_constraints", name);
   }
@@ -150,7 +149,7 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   }
   symbols->symbols[index].fallback = found.fallback;
   symbols->symbols[index].floor = found.floor;
-  if (is_unbacked(name)) {
+  if (etx_pt2_is_late_name(name)) {
     note_late(graph, index);
   } else if (graph->has_unread_guards) {
     etx_pt2_keep_stated_bound(&symbols->symbols[index]);

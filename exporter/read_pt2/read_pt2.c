@@ -144,6 +144,7 @@ static etx_status read_graph(etx_pt2_graph* graph) {
   ETX_TRY(etx_pt2_mark_uses(graph));
   ETX_TRY(etx_pt2_read_inputs(graph));
   ETX_TRY(etx_pt2_apply_guards(graph));
+  ETX_TRY(etx_pt2_unite_late(graph));
   ETX_TRY(etx_pt2_read_nodes(graph));
   return etx_pt2_read_outputs(graph);
 }

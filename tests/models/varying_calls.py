@@ -250,3 +250,13 @@ IMAGES = {
 }
 
 CALLS = ELEMENTWISE | REDUCTIONS | PRODUCTS | NORMS | SHAPES | INDEXING | IMAGES
+
+# Calls of which etx refuses a small size that the exported program runs.
+FIXED_SIZE = "the exported graph states a fixed size for the slice"
+RANK = "squeeze of one row gives another rank, which a program cannot have"
+REFUSED = {
+    "slice_head": FIXED_SIZE,
+    "slice_one": FIXED_SIZE,
+    "squeeze_all": RANK,
+    "squeeze_varying": RANK,
+}

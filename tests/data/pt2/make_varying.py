@@ -88,6 +88,28 @@ class Varying(torch.nn.Module):
         return (F.conv_transpose2d(x, values(2, 3, 2, 2)),)
 
 
+    # Sizes from data that the model says to know.
+    def histogram(self, n):
+        counts = n.bincount()
+        torch._check(counts.shape[0] == 3)
+        return (counts + 1,)
+
+    def found(self, n, y):
+        rows = n.nonzero()[:, 0]
+        torch._check(rows.shape[0] == y.shape[0])
+        return (rows * 2 + y,)
+
+    def both(self, a, b):
+        left, right = a.nonzero()[:, 0], b.nonzero()[:, 0]
+        torch._check(left.shape[0] == right.shape[0])
+        return (left * right,)
+
+    def head(self, x, n):
+        count = n.item()
+        torch._check(count == x.shape[0])
+        return (x[:count] * 2 + torch.zeros(count, 1),)
+
+
 ROWS, IMAGE, WAVE = ("n", 4), (1, 2, "n", "n"), (1, 2, "n")
 INDEX = (torch.int64, ("n", 2))
 HEADS = (1, 2, "n", 4)
@@ -135,6 +157,32 @@ def varying_dims(spec, dim):
     return {i: dim for i, extent in enumerate(shape) if extent == "n"}
 
 
+def export_known_sizes(recorder):
+    rows = {0: Dim.DYNAMIC(max=MOST)}
+    three = torch.tensor([1, 2, 2])
+    recorder.method("histogram", (three,), (rows,))
+    recorder.method("found", (three, torch.arange(3)), (rows, rows))
+    recorder.method("both", (three, torch.tensor([1, 0, 2, 2])), (rows, rows))
+    recorder.method("head", (torch.randn(4, 3), torch.tensor(4)), (rows, None))
+
+
+def call_known_sizes(recorder):
+    for numbers in ([1, 2, 2], [2, 0], [0, 1, 2, 2, 0, 1]):
+        recorder.call("histogram", torch.tensor(numbers))
+    for numbers in ([3], [1, 0]):
+        recorder.refuse("histogram", torch.tensor(numbers))
+    recorder.call("found", torch.tensor([0, 1, 1, 0, 5, 0]), torch.arange(3))
+    recorder.call("found", torch.tensor([1, 1]), torch.arange(2))
+    recorder.refuse("found", torch.tensor([0, 1, 1, 0]), torch.arange(3))
+    recorder.call("both", torch.tensor([0, 0, 4]), torch.tensor([1, 0]))
+    recorder.call("both", torch.tensor([1, 2, 4]), torch.tensor([1, 0, 1, 5]))
+    recorder.call("both", torch.tensor([0, 0]), torch.tensor([0, 0, 0]))
+    recorder.refuse("both", torch.tensor([1, 2, 4]), torch.tensor([1, 0, 1]))
+    recorder.call("head", torch.randn(2, 3), torch.tensor(2))
+    recorder.call("head", torch.randn(MOST, 3), torch.tensor(MOST))
+    recorder.refuse("head", torch.randn(3, 3), torch.tensor(4))
+
+
 def main():
     recorder = RawRecorder(Varying(), "varying")
     for name, (kind, specs, sizes, _) in METHODS.items():
@@ -144,6 +192,7 @@ def main():
         example = 8 if name == "rows_of_four" else EXAMPLE
         recorder.method(name, tuple(make(spec, example) for spec in specs),
                         tuple(varying_dims(spec, dim) for spec in specs))
+    export_known_sizes(recorder)
     recorder.model.count.zero_()
     for name, (_, specs, sizes, refused) in METHODS.items():
         for size in sizes:
@@ -156,6 +205,7 @@ def main():
     recorder.refuse("attend", make(HEADS, 3), make(HEADS, 4), make(HEADS, 5))
     recorder.call("attend", make(HEADS, 3), make(HEADS, 5), make(HEADS, 5))
     recorder.call("tail", make(ROWS, 4))
+    call_known_sizes(recorder)
     recorder.write(1e-5)
 
 

@@ -79,7 +79,9 @@ static etx_status replace_symbol(condition_list* list,
                         &graph->replaced_capacity, sizeof entry));
   graph->replaced[graph->replaced_count++] = entry;
   list->has_changed = true;
-  return etx_ir_replace_symbol(graph->method, by);
+  const etx_status status = etx_ir_replace_symbol(graph->method, by);
+  if (status != ETX_OUT_OF_RANGE) return status;
+  return etx_pt2_fail_malformed(graph, "sizes overflow by its conditions");
 }
 
 // Sizes that are equal get one symbol: the first.
@@ -304,6 +306,7 @@ etx_status etx_pt2_apply_guards(etx_pt2_graph* graph) {
   condition_list list = {graph, NULL, true};
   list.guards = etx_json_member(graph->program, "guards_code");
   if (list.guards == NULL || list.guards->kind != ETX_JSON_ARRAY) return ETX_OK;
+  etx_pt2_set_context(graph, "guards_code");
   keep_stated_bounds(&list);
   for (size_t round = 0; round < MAX_ROUNDS && list.has_changed; ++round) {
     bool has_changed = false;

@@ -209,6 +209,33 @@ static void an_unknown_condition_keeps_the_stated_bounds(void** state) {
   }
 }
 
+// s27 is 1000 * s, which is 1000 * t, and so on.
+static void a_chain_of_factors_that_overflows_is_refused(void** state) {
+  char list[1000], path[300];
+  long long divisor = 1;
+  guarded g;
+  (void)state;
+  scratch_directory_make(&g.directory);
+  scratch_archive(&g.directory, "wide.pt2",
+                  ETX_TEST_DATA "/pt2/small_sizes/decode.pt2",
+                  "models/model.json", "\"max_val\": 6}", "\"max_val\": null}");
+  size_t size = (size_t)snprintf(list, sizeof list, "\"guards_code\": [");
+  for (size_t i = 0; i < 7; ++i) {
+    size += (size_t)snprintf(list + size, sizeof list - size,
+                             "%s\"((" X " // %lld) %% 1000) == 0\"",
+                             i == 0 ? "" : ", ", divisor);
+    if (i < 6) divisor *= 1000;
+  }
+  snprintf(list + size, sizeof list - size, "]");
+  snprintf(path, sizeof path, "%s/wide.pt2", g.directory.path);
+  scratch_archive(&g.directory, "chain.pt2", path, "models/model.json",
+                  "\"guards_code\": []", list);
+  snprintf(path, sizeof path, "%s/chain.pt2", g.directory.path);
+  reading_open(&g.reading, path);
+  assert_problem(&g.reading, "sizes overflow by its conditions");
+  close_guarded(&g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_comparison_with_a_number_narrows_the_range),
@@ -220,6 +247,7 @@ int main(void) {
       cmocka_unit_test(a_size_with_a_fixed_remainder_is_a_multiple),
       cmocka_unit_test(replaced_symbols_may_be_replaced_again),
       cmocka_unit_test(an_unknown_condition_keeps_the_stated_bounds),
+      cmocka_unit_test(a_chain_of_factors_that_overflows_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

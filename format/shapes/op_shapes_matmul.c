@@ -57,6 +57,23 @@ etx_status etx_shape_bmm_nt(etx_shape_call* call) {
   return put(call, &left);
 }
 
+// self [M, K], mat2 [G, K, N], offs [G]
+etx_status etx_shape_grouped_mm(etx_shape_call* call) {
+  etx_shape self, mat2, offs;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_tensor(call, 1, &mat2));
+  ETX_TRY(etx_shape_tensor(call, 2, &offs));
+  ETX_TRY(etx_shape_check_rank(call, "self", &self, 2));
+  ETX_TRY(etx_shape_check_rank(call, "mat2", &mat2, 3));
+  ETX_TRY(etx_shape_check_rank(call, "offs", &offs, 1));
+  ETX_TRY(etx_shape_check_equal(call, "the inner size of 'mat2'", self.dims[1],
+                                mat2.dims[1]));
+  ETX_TRY(etx_shape_check_equal(call, "the size of 'offs'", mat2.dims[0],
+                                offs.dims[0]));
+  self.dims[1] = mat2.dims[2];
+  return put(call, &self);
+}
+
 // input [.., K], weight [N, K] or [K], bias [N] or []
 static etx_status linear(const etx_shape_call* call, etx_shape* out) {
   etx_shape input, weight, bias;

@@ -292,3 +292,17 @@ etx_status etx_shape_pdist(etx_shape_call* call) {
   out.rank = 1;
   return put(call, &out);
 }
+
+// (self, bins, min, max)
+etx_status etx_shape_histc(etx_shape_call* call) {
+  etx_shape self;
+  int64_t bins = 0;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_number(call, 1, 0, &bins));
+  if (bins < 1 || bins > INT32_MAX) {
+    return etx_shape_refuse(call, "'bins' is %i, expected 1 to %i", bins,
+                            (int64_t)INT32_MAX);
+  }
+  const etx_shape out = {self.dtype, 1, {bins}};
+  return call->output(call->context, 0, &out);
+}

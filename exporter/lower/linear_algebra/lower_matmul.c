@@ -243,3 +243,26 @@ etx_status etx_lowering_addmv(etx_builder* builder) {
       etx_build_matmul(builder, args[1].as.value, args[2].as.value, &value));
   return add_scaled(builder, args[0].as.value, value, &args[3], &args[4]);
 }
+
+// ------------------------------------------------ grouped products
+
+// (self, mat2, offs, bias, out_dtype): groups of rows of self, each with a
+// matrix of its own, or one product for each pair of matrices.
+etx_status etx_lowering_grouped_mm(etx_builder* builder) {
+  const uint32_t self = builder->args[0].as.value;
+  const uint32_t mat2 = builder->args[1].as.value;
+  const bool has_groups = builder->args[2].kind != ETX_IR_ARG_NONE;
+  const uint64_t ranks[2] = {etx_builder_shape(builder, self)->rank,
+                             etx_builder_shape(builder, mat2)->rank};
+  if (builder->args[3].kind != ETX_IR_ARG_NONE || ranks[1] != 3 ||
+      ranks[0] != (has_groups ? 2u : 3u)) {
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported without bias, with operands of ranks 2 and 3 and "
+        "'offs', or of ranks 3 and 3 without it; found ranks %u and %u",
+        builder->node->aten, ranks[0], ranks[1]);
+  }
+  const etx_op_id op = has_groups ? builder->row->op : ETX_OP_bmm_out;
+  return etx_build_op(builder, op, builder->args, has_groups ? 3 : 2,
+                      &builder->results[0]);
+}

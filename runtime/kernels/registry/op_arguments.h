@@ -838,6 +838,14 @@ enum {
   ETX_ARG_bmm_nt_out = 2,
 };
 
+// grouped_mm_out
+enum {
+  ETX_ARG_grouped_mm_self = 0,
+  ETX_ARG_grouped_mm_mat2 = 1,
+  ETX_ARG_grouped_mm_offs = 2,
+  ETX_ARG_grouped_mm_out = 3,
+};
+
 // baddbmm_out
 enum {
   ETX_ARG_baddbmm_self = 0,
@@ -1713,6 +1721,15 @@ enum {
   ETX_ARG_bincount_weights = 1,
   ETX_ARG_bincount_minlength = 2,
   ETX_ARG_bincount_out = 3,
+};
+
+// histc_out
+enum {
+  ETX_ARG_histc_self = 0,
+  ETX_ARG_histc_bins = 1,
+  ETX_ARG_histc_min = 2,
+  ETX_ARG_histc_max = 3,
+  ETX_ARG_histc_out = 4,
 };
 
 // repeat_interleave_tensor_out

@@ -330,6 +330,37 @@ def bmm_nt(c, d):
         c.add(arguments, [("out", exact.to(dtype))])
 
 
+def grouped_mm(c, d):
+    """Groups of rows, each with a matrix of its own; some have no row."""
+    dtype = d.pick([F32, F32, F64, F16, BF16, I32])
+    groups, k, n = d.int(1, 5), d.int(0, 20), d.int(1, 40)
+    ends = [0]
+    for _ in range(groups):
+        ends.append(ends[-1] + d.pick([0, 0, 1, 2, d.int(1, 20)]))
+    rows = ends[-1] + d.pick([0, 0, 3])  # some behind the last group
+    values = d.normal if dtype.is_floating_point else (
+        lambda shape, t: d.whole(shape, -9, 9, t))
+    x, y = values([rows, k], dtype), values([groups, k, n], dtype)
+    offs = torch.tensor(ends[1:], dtype=d.pick([I32, I64]))
+    arguments = {"self": d.lay(x), "mat2": d.lay(y), "offs": d.lay(offs)}
+    if d.chance(0.15):
+        arguments.update(d.pick([
+            {"mat2": y.to(F64 if dtype != F64 else F32)},
+            {"offs": offs + (rows + 1 - offs[-1])},  # beyond the rows
+            {"offs": offs - ends[1] - 1},  # before the first one
+            {"offs": offs[1:]}]))
+        c.add(arguments)
+        return
+    exact = torch.zeros([rows, n], dtype=F64)
+    for i in range(groups):
+        part = slice(ends[i], ends[i + 1])
+        exact[part] = x[part].double() @ y[i].double()
+    if dtype.is_floating_point:
+        c.sums(arguments, exact, dtype, k, 20.0 * k)
+    else:
+        c.add(arguments, [("out", exact.to(dtype))])
+
+
 def max_pool(c, d):
     dtype = d.pick([F32, F32, F64, F16, BF16, I32])
     x = d.whole([d.int(1, 2), d.int(1, 5), d.int(3, 9), d.int(3, 9)], -50, 50,
@@ -352,4 +383,5 @@ OPERATORS = {"etx::attention.out": attention,
              "etx::convolution_panels.out": convolution_panels,
              "etx::convolution_winograd.out": winograd,
              "etx::convolution_packed.out": convolution_packed,
-             "etx::bmm_nt.out": bmm_nt, "etx::max_pool2d.out": max_pool}
+             "etx::bmm_nt.out": bmm_nt, "etx::max_pool2d.out": max_pool,
+             "etx::grouped_mm.out": grouped_mm}

@@ -97,6 +97,15 @@ def bincount(d):
                                )], {}
 
 
+def histc(d):
+    dtype = d.pick([F32, F32, F64, I64] if d.chance(0.1) else [F32, F64])
+    x = d.lay(d.few_values(d.shape(0, 3), dtype))
+    least, most = d.pick([(0, 0), (0, 3), (-1.5, 2.5), (0.1, 0.7), (2, 2),
+                          (3, 0) if d.chance(0.2) else (-100, 100)])
+    return [x, d.pick([1, 3, 4, 10, 100, 0 if d.chance(0.1) else 7]), least,
+            most], {}
+
+
 def nonzero_static(d):
     x = d.lay(d.few_values(d.shape(0, 3), d.pick(ALL)))
     size = d.pick([0, 1, 3, d.int(0, 40), -1 if d.chance(0.1) else 5])
@@ -159,6 +168,7 @@ OPERATORS = {
     "aten::unique_dim": unique_dim,
     "aten::unique_consecutive": unique_consecutive,
     "aten::bincount": bincount,
+    "aten::histc": histc,
     "aten::nonzero_static": nonzero_static,
     "aten::cummax": running_extreme,
     "aten::cummin": running_extreme,

@@ -96,7 +96,13 @@ static etx_status read_condition(etx_pt2_graph* graph, const etx_json* argument,
                                  etx_ir_arg* out) {
   etx_text tag;
   const etx_json* payload = NULL;
+  uint32_t number = ETX_IR_NONE;
   ETX_TRY(etx_pt2_union(graph, argument, &tag, &payload));
+  ETX_TRY(etx_pt2_use_number(graph, NULL, argument, &number));
+  if (number != ETX_IR_NONE) {
+    *out = etx_ir_value_arg(number);
+    return ETX_OK;
+  }
   if (etx_text_is(tag, "as_sym_bool")) {
     etx_dim holds = 0;
     ETX_TRY(etx_pt2_condition(graph, payload, &holds));

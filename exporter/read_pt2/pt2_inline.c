@@ -15,17 +15,6 @@ enum { MAX_DEPTH = 16 };
 // The kinds of names; a graph has one table for each.
 enum { TENSORS, INTS, BOOLS, FLOATS, TABLES };
 
-typedef struct name_table {
-  etx_json* items;
-  etx_text* keys;
-  size_t count, item_capacity, key_capacity;
-} name_table;
-
-typedef struct node_list {
-  etx_json* items;
-  size_t count, capacity;
-} node_list;
-
 // A graph whose nodes are being copied. The outermost graph keeps its names.
 typedef struct inline_frame {
   const etx_json* nodes;
@@ -39,10 +28,10 @@ typedef struct inline_frame {
 typedef struct inliner {
   etx_pt2_graph* graph;
   inline_frame frames[MAX_DEPTH];
-  size_t depth;     // frames in use
-  size_t count;     // graphs inlined so far
-  node_list nodes;  // the nodes of the result
-  name_table tables[TABLES];
+  size_t depth;              // frames in use
+  size_t count;              // graphs inlined so far
+  etx_pt2_json_items nodes;  // the nodes of the result
+  etx_pt2_json_items tables[TABLES];
 } inliner;
 
 static bool is_wrapper(const etx_json* node) {
@@ -99,22 +88,6 @@ static etx_status copy_renamed(inliner* u, const inline_frame* f,
   return ETX_OK;
 }
 
-// Replaces the member `key` of an object whose items were copied by copy_items.
-static void put_member(etx_json* object, const char* key, etx_json value) {
-  etx_json* const items = (etx_json*)object->items;
-  const etx_json* const member = etx_json_member(object, key);
-  if (member != NULL) items[member - object->items] = value;
-}
-
-// Copies the items of `json`, so that they can be changed.
-static etx_status copy_items(etx_pool* pool, etx_json* json) {
-  etx_json* const items = etx_pool_take(pool, json->count * sizeof *items);
-  if (items == NULL) return ETX_OUT_OF_MEMORY;
-  if (json->count > 0) memcpy(items, json->items, json->count * sizeof *items);
-  json->items = items;
-  return ETX_OK;
-}
-
 // Copies a node with the names of the frame replaced. The "name" of an input is
 // the keyword of an argument, so only "arg" is renamed.
 static etx_status copy_node(inliner* u, const inline_frame* f,
@@ -126,40 +99,26 @@ static etx_status copy_node(inliner* u, const inline_frame* f,
   ETX_TRY(etx_pt2_field(graph, from, "inputs", ETX_JSON_ARRAY, &inputs));
   ETX_TRY(etx_pt2_field(graph, from, "outputs", ETX_JSON_ARRAY, &outputs));
   etx_json copy = *inputs;
-  ETX_TRY(copy_items(graph->pool, &copy));
+  ETX_TRY(etx_pt2_copy_items(graph->pool, &copy));
   for (size_t i = 0; i < copy.count; ++i) {
     etx_json* const input = (etx_json*)&copy.items[i];
     const etx_json* const argument = etx_json_member(input, "arg");
     etx_json own;
     if (argument == NULL) continue;
     ETX_TRY(copy_renamed(u, f, argument, &own));
-    ETX_TRY(copy_items(graph->pool, input));
-    put_member(input, "arg", own);
+    ETX_TRY(etx_pt2_copy_items(graph->pool, input));
+    etx_pt2_put_member(input, "arg", own);
   }
-  ETX_TRY(copy_items(graph->pool, to));
-  put_member(to, "inputs", copy);
+  ETX_TRY(etx_pt2_copy_items(graph->pool, to));
+  etx_pt2_put_member(to, "inputs", copy);
   ETX_TRY(copy_renamed(u, f, outputs, &copy));
-  put_member(to, "outputs", copy);
+  etx_pt2_put_member(to, "outputs", copy);
   return ETX_OK;
 }
 
 static etx_status add_node(inliner* u, const etx_json* node) {
-  ETX_TRY(etx_pool_grow(u->graph->pool, &u->nodes.items, u->nodes.count,
-                        &u->nodes.capacity, sizeof *u->nodes.items));
-  u->nodes.items[u->nodes.count++] = *node;
-  return ETX_OK;
-}
-
-static etx_status add_name(inliner* u, size_t kind, etx_text key,
-                           const etx_json* item) {
-  name_table* const t = &u->tables[kind];
-  ETX_TRY(etx_pool_grow(u->graph->pool, &t->items, t->count, &t->item_capacity,
-                        sizeof *t->items));
-  ETX_TRY(etx_pool_grow(u->graph->pool, &t->keys, t->count, &t->key_capacity,
-                        sizeof *t->keys));
-  t->items[t->count] = *item;
-  t->keys[t->count++] = key;
-  return ETX_OK;
+  const etx_text no_key = {NULL, 0};
+  return etx_pt2_add_json(u->graph->pool, &u->nodes, no_key, node);
 }
 
 // ---------------------------------------------------------------- graphs
@@ -227,7 +186,8 @@ static etx_status name_values(inliner* u, inline_frame* inner) {
         *name = etx_pool_format(pool, "%t_", *name);
       }
       if (name->data == NULL) return ETX_OUT_OF_MEMORY;
-      ETX_TRY(add_name(u, t, *name, &inner->tables[t]->items[i]));
+      ETX_TRY(etx_pt2_add_json(pool, &u->tables[t], *name,
+                               &inner->tables[t]->items[i]));
     }
   }
   return ETX_OK;
@@ -308,31 +268,6 @@ static etx_status open_frame(inliner* u, const inline_frame* outer,
 
 // ---------------------------------------------------------------- results
 
-// A JSON object with these keys and values.
-static etx_status object_of(etx_pool* pool, const char* const* keys,
-                            const etx_json* values, size_t count,
-                            etx_json* out) {
-  etx_json* const items = etx_pool_take(pool, count * sizeof *items);
-  etx_text* const texts = etx_pool_take(pool, count * sizeof *texts);
-  if (items == NULL || texts == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) {
-    items[i] = values[i];
-    texts[i] = etx_text_of(keys[i]);
-  }
-  *out = (etx_json){
-      .kind = ETX_JSON_OBJECT, .items = items, .keys = texts, .count = count};
-  return etx_json_sort_keys(pool, out);
-}
-
-static etx_json string_of(etx_text text) {
-  return (etx_json){.kind = ETX_JSON_STRING, .string = text};
-}
-
-static etx_status list_of(etx_pool* pool, const etx_json* item, etx_json* out) {
-  *out = (etx_json){.kind = ETX_JSON_ARRAY, .items = item, .count = 1};
-  return copy_items(pool, out);
-}
-
 // Adds the node result = aten.alias(value), where both are Arguments. It has
 // the name of the wrapper node.
 static etx_status add_alias(inliner* u, const etx_json* wrapper,
@@ -342,16 +277,18 @@ static etx_status add_alias(inliner* u, const etx_json* wrapper,
                                           "name"};
   etx_pool* const pool = u->graph->pool;
   const etx_json* const name = etx_json_member(wrapper, "name");
-  const etx_json input_parts[] = {string_of(etx_text_of("self")), *value};
+  const etx_json input_parts[] = {etx_pt2_json_string(etx_text_of("self")),
+                                  *value};
   etx_json input, node;
-  etx_json parts[] = {string_of(etx_text_of("torch.ops.aten.alias.default")),
-                      {0},
-                      {0},
-                      name != NULL ? *name : string_of(etx_text_of("alias"))};
-  ETX_TRY(object_of(pool, input_keys, input_parts, 2, &input));
-  ETX_TRY(list_of(pool, &input, &parts[1]));
-  ETX_TRY(list_of(pool, result, &parts[2]));
-  ETX_TRY(object_of(pool, node_keys, parts, 4, &node));
+  etx_json parts[] = {
+      etx_pt2_json_string(etx_text_of("torch.ops.aten.alias.default")),
+      {0},
+      {0},
+      name != NULL ? *name : etx_pt2_json_string(etx_text_of("alias"))};
+  ETX_TRY(etx_pt2_json_object(pool, input_keys, input_parts, 2, &input));
+  ETX_TRY(etx_pt2_json_list(pool, &input, &parts[1]));
+  ETX_TRY(etx_pt2_json_list(pool, result, &parts[2]));
+  ETX_TRY(etx_pt2_json_object(pool, node_keys, parts, 4, &node));
   return add_node(u, &node);
 }
 
@@ -420,18 +357,11 @@ static etx_status join_table(inliner* u, size_t kind,
                              const etx_json** out_table) {
   etx_pool* const pool = u->graph->pool;
   const etx_json* const outer = u->frames[0].tables[kind];
-  name_table* const t = &u->tables[kind];
+  etx_pt2_json_items* const t = &u->tables[kind];
   for (size_t i = 0; i < outer->count; ++i) {
-    ETX_TRY(add_name(u, kind, outer->keys[i], &outer->items[i]));
+    ETX_TRY(etx_pt2_add_json(pool, t, outer->keys[i], &outer->items[i]));
   }
-  etx_json* const joined = etx_pool_take(pool, sizeof *joined);
-  if (joined == NULL) return ETX_OUT_OF_MEMORY;
-  *joined = (etx_json){.kind = ETX_JSON_OBJECT,
-                       .items = t->items,
-                       .keys = t->keys,
-                       .count = t->count};
-  *out_table = joined;
-  return etx_json_sort_keys(pool, joined);
+  return etx_pt2_json_table(pool, t, out_table);
 }
 
 etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph) {
@@ -446,8 +376,7 @@ etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph) {
   graph->place.node.size = 0;
   etx_json* const nodes = etx_pool_take(graph->pool, sizeof *nodes);
   if (nodes == NULL) return ETX_OUT_OF_MEMORY;
-  *nodes = (etx_json){
-      .kind = ETX_JSON_ARRAY, .items = u.nodes.items, .count = u.nodes.count};
+  *nodes = etx_pt2_json_array(&u.nodes);
   graph->nodes = nodes;
   ETX_TRY(join_table(&u, TENSORS, &graph->tensor_values));
   ETX_TRY(join_table(&u, INTS, &graph->sym_ints));

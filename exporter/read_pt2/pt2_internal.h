@@ -39,11 +39,12 @@ typedef struct etx_pt2_write {
   etx_source_location place;
 } etx_pt2_write;
 
-// A float that item() reads from a tensor.
-typedef struct etx_pt2_float {
+// A float or truth value that item() reads from a tensor, or that is computed
+// from such numbers.
+typedef struct etx_pt2_number {
   etx_text name;
   uint32_t value;  // of rank 0
-} etx_pt2_float;
+} etx_pt2_number;
 
 // A symbol of the archive that the method has another symbol for: it is factor
 // * by + offset.
@@ -94,8 +95,8 @@ typedef struct etx_pt2_graph {
   etx_pt2_write* writes;
   size_t write_count, write_capacity;
 
-  etx_pt2_float* floats;
-  size_t float_count, float_capacity;
+  etx_pt2_number* numbers;
+  size_t number_count, number_capacity;
 
   etx_pt2_replaced* replaced;
   size_t replaced_count, replaced_capacity;
@@ -484,6 +485,75 @@ ETX_MUST_USE etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph,
 bool etx_pt2_is_item_call(etx_text target);
 // True if something other than assertions uses the number.
 bool etx_pt2_is_item_used(const etx_pt2_graph* graph, const etx_json* node);
+
+// ---- pt2_json.c
+
+// A list that grows: items of an array, or of an object with their keys.
+typedef struct etx_pt2_json_items {
+  etx_json* items;
+  etx_text* keys;
+  size_t count, item_capacity, key_capacity;
+} etx_pt2_json_items;
+
+ETX_MUST_USE etx_status etx_pt2_add_json(etx_pool* pool,
+                                         etx_pt2_json_items* list, etx_text key,
+                                         const etx_json* item);
+// The list as an array, and as an object.
+etx_json etx_pt2_json_array(const etx_pt2_json_items* list);
+ETX_MUST_USE etx_status etx_pt2_json_table(etx_pool* pool,
+                                           const etx_pt2_json_items* list,
+                                           const etx_json** out);
+etx_json etx_pt2_json_string(etx_text text);
+// An object with these keys and values.
+ETX_MUST_USE etx_status etx_pt2_json_object(etx_pool* pool,
+                                            const char* const* keys,
+                                            const etx_json* values,
+                                            size_t count, etx_json* out);
+// An object with one key.
+ETX_MUST_USE etx_status etx_pt2_json_member_of(etx_pool* pool, const char* key,
+                                               etx_json value, etx_json* out);
+// An array with one item.
+ETX_MUST_USE etx_status etx_pt2_json_list(etx_pool* pool, const etx_json* item,
+                                          etx_json* out);
+// Copies the items of `json`, so that they can be changed.
+ETX_MUST_USE etx_status etx_pt2_copy_items(etx_pool* pool, etx_json* json);
+// Replaces the member `key`, if there is one, of an object whose items were
+// copied by etx_pt2_copy_items.
+void etx_pt2_put_member(etx_json* object, const char* key, etx_json value);
+
+// ---- pt2_vmap.c
+
+// Replaces the nodes of each torch.vmap by one map node. To be called after
+// etx_pt2_inline_wrappers and before etx_pt2_alloc_names.
+ETX_MUST_USE etx_status etx_pt2_group_vmaps(etx_pt2_graph* graph);
+
+// ---- pt2_data_numbers.c
+
+// Reads item() of a tensor of floats or truth values; `result` is the Argument
+// of its result. False for other types.
+ETX_MUST_USE etx_status etx_pt2_read_number_item(etx_pt2_graph* graph,
+                                                 uint32_t tensor,
+                                                 const etx_json* result,
+                                                 bool* out_is_read);
+// True if a node reads a float or truth value that item() has read.
+bool etx_pt2_reads_number(const etx_pt2_graph* graph, const etx_json* node);
+// The tensor for an argument of `node` that is such a number, else ETX_IR_NONE.
+ETX_MUST_USE etx_status etx_pt2_use_number(etx_pt2_graph* graph,
+                                           const etx_json* node,
+                                           const etx_json* argument,
+                                           uint32_t* out_value);
+// The form of an operator that takes tensors instead of numbers: aten.gt.Tensor
+// for aten.gt.Scalar. NULL if there is none.
+const etx_aten_schema* etx_pt2_tensor_form(etx_pt2_graph* graph, etx_text aten);
+// Reads a node `aten` that fills a new tensor with such a number. False for
+// other nodes.
+ETX_MUST_USE etx_status etx_pt2_read_filled(etx_pt2_graph* graph,
+                                            const etx_json* node, etx_text aten,
+                                            bool* out_is_read);
+// Reads a function of such numbers; other nodes are left out.
+ETX_MUST_USE etx_status etx_pt2_compute_number(etx_pt2_graph* graph,
+                                               const etx_json* node,
+                                               etx_text target);
 
 // ---- pt2_inline.c
 

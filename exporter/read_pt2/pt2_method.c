@@ -24,12 +24,9 @@ etx_pt2_node_class etx_pt2_class_of(etx_text target) {
       "torch.ops.aten.sym_constrain_range",
   };
   static const char* const kept[] = {
-      "torch.ops.aten.",
-      "torch.ops.quantized_decomposed.",
-      "torch.ops.llama.",
-      "torch.ops.torchao.",
-      "torch.ops.torchvision.",
-      "torch.ops.transformers.",
+      "torch.ops.aten.",        "torch.ops.quantized_decomposed.",
+      "torch.ops.llama.",       "torch.ops.torchao.",
+      "torch.ops.torchvision.", "torch.ops.transformers.",
   };
   for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; ++i) {
     if (starts_with(target, dropped[i])) return ETX_PT2_NODE_DROPPED;

@@ -136,12 +136,20 @@ static bool reads_doubles(const etx_pt2_graph* graph, const etx_json* inputs) {
   return false;
 }
 
-static etx_status read_argument(etx_pt2_graph* graph, const etx_json* inputs,
+static etx_status read_argument(etx_pt2_graph* graph, const etx_json* node,
                                 const etx_json* argument, etx_ir_arg* out) {
   const etx_json* const real = etx_json_member(argument, "as_sym_float");
+  uint32_t number = ETX_IR_NONE;
+  ETX_TRY(etx_pt2_use_number(graph, node, argument, &number));
+  if (number != ETX_IR_NONE) {
+    *out = etx_ir_value_arg(number);
+    return ETX_OK;
+  }
   if (real != NULL) {
     const etx_dtype dtype =
-        reads_doubles(graph, inputs) ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
+        reads_doubles(graph, etx_json_member(node, "inputs"))
+            ? ETX_DTYPE_FLOAT64
+            : ETX_DTYPE_FLOAT32;
     const etx_status status = etx_pt2_sym_float(graph, real, dtype, out);
     if (status != ETX_UNSUPPORTED) return status;
   }
@@ -152,9 +160,11 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* inputs,
 // reported and the node stays without arguments, so that later nodes can be
 // read. The first argument of an in-place operator (`writes`) is passed by
 // position, since it may have another keyword in the functional form.
-static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
+static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* json,
                                  const etx_aten_schema* schema, bool writes,
                                  etx_ir_node* node) {
+  const etx_json* inputs = NULL;
+  ETX_TRY(etx_pt2_field(graph, json, "inputs", ETX_JSON_ARRAY, &inputs));
   etx_ir_arg* const args =
       etx_pool_take(graph->pool, inputs->count * sizeof *args);
   etx_text* const names =
@@ -162,7 +172,7 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
   if (args == NULL || names == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < inputs->count; ++i) {
     ETX_TRY(etx_pt2_text(graph, &inputs->items[i], "name", &names[i]));
-    ETX_TRY(read_argument(graph, inputs,
+    ETX_TRY(read_argument(graph, json,
                           etx_json_member(&inputs->items[i], "arg"), &args[i]));
   }
   if (writes && inputs->count > 0) names[0].size = 0;
@@ -259,7 +269,14 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   const bool writes = is_kept && schema == NULL &&
                       (schema = etx_pt2_functional_form(node.aten)) != NULL;
   const etx_text aten = node.aten;
-  if (writes) node.aten = etx_text_of(schema->name);
+  bool is_read = false;
+  ETX_TRY(etx_pt2_read_filled(graph, json, aten, &is_read));
+  if (is_read) return ETX_OK;
+  if (schema != NULL && !writes && etx_pt2_reads_number(graph, json)) {
+    const etx_aten_schema* const form = etx_pt2_tensor_form(graph, aten);
+    if (form != NULL) schema = form;
+  }
+  if (schema != NULL) node.aten = etx_text_of(schema->name);
   if (!etx_operator_is_importable(node.aten) &&
       starts_with(target, "torch.ops.aten.") &&
       !etx_operator_is_in_place(aten) && is_unread(graph, outputs)) {
@@ -268,7 +285,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   if (schema == NULL) {
     report_operator(graph, target, node.aten);
   } else {
-    ETX_TRY(read_arguments(graph, inputs, schema, writes, &node));
+    ETX_TRY(read_arguments(graph, json, schema, writes, &node));
   }
   ETX_TRY(read_outputs(graph, outputs, schema, &list, &node.late));
   if (schema != NULL && schema->results != ETX_ATEN_LIST &&
@@ -294,42 +311,26 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   return ETX_OK;
 }
 
-// item() of a float32 tensor: operands that are this float become the tensor
-// itself, with rank 0, which takes part in type promotion like a number. A
-// double is not supported: integers would be promoted to it.
-static etx_status read_float_item(etx_pt2_graph* graph, const etx_json* inputs,
-                                  const etx_json* outputs, etx_text target) {
-  const etx_json* const number =
-      outputs->count == 1 ? etx_json_member(&outputs->items[0], "as_sym_float")
-                          : NULL;
-  const etx_json* const name = etx_json_member(number, "as_name");
+// item() of floats and truth values.
+static etx_status read_number_item(etx_pt2_graph* graph, const etx_json* json,
+                                   const etx_json* outputs, etx_text target) {
   etx_ir_node node = {0};
-  ETX_TRY(read_arguments(graph, inputs,
+  bool is_read = false;
+  ETX_TRY(read_arguments(graph, json,
                          etx_aten_schema_find(etx_text_of("aten.item.default")),
                          false, &node));
-  const bool is_float =
-      name != NULL && name->kind == ETX_JSON_STRING && node.arg_count == 1 &&
-      node.args[0].kind == ETX_IR_ARG_VALUE &&
-      graph->method->values[node.args[0].as.value].shape.dtype ==
-          ETX_DTYPE_FLOAT32;
-  if (!is_float) {
-    etx_pt2_report_unsupported(
-        graph, "reading a number that is neither an integer nor float32 by",
-        target);
-    return ETX_OK;
+  if (outputs->count == 1 && node.arg_count == 1 &&
+      node.args[0].kind == ETX_IR_ARG_VALUE) {
+    ETX_TRY(etx_pt2_read_number_item(graph, node.args[0].as.value,
+                                     &outputs->items[0], &is_read));
   }
-  const etx_ir_arg args[2] = {node.args[0], {.kind = ETX_IR_ARG_LIST}};
-  const etx_text unnamed[2] = {etx_text_of(""), etx_text_of("")};
-  const etx_aten_arguments given = {args, unnamed, 2};
-  const etx_ir_value result = {.name = name->string,
-                               .shape = {.dtype = ETX_DTYPE_FLOAT32}};
-  uint32_t value = 0;
-  ETX_TRY(
-      etx_pt2_add_node(graph, "aten.view.default", &given, &result, &value));
-  ETX_TRY(etx_pool_grow(graph->pool, &graph->floats, graph->float_count,
-                        &graph->float_capacity, sizeof *graph->floats));
-  graph->floats[graph->float_count++] =
-      (etx_pt2_float){.name = name->string, .value = value};
+  if (!is_read) {
+    etx_pt2_report_unsupported(
+        graph,
+        "reading a number that is neither an integer, a float nor a truth "
+        "value by",
+        target);
+  }
   return ETX_OK;
 }
 
@@ -337,15 +338,14 @@ static etx_status read_float_item(etx_pt2_graph* graph, const etx_json* inputs,
 // the IR is a tensor without elements, which nothing reads.
 static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
                             etx_text target) {
-  const etx_json *inputs = NULL, *outputs = NULL;
-  ETX_TRY(etx_pt2_field(graph, json, "inputs", ETX_JSON_ARRAY, &inputs));
+  const etx_json* outputs = NULL;
   ETX_TRY(etx_pt2_field(graph, json, "outputs", ETX_JSON_ARRAY, &outputs));
   const etx_json* const number =
       outputs->count == 1 ? etx_json_member(&outputs->items[0], "as_sym_int")
                           : NULL;
   const etx_json* const name = etx_json_member(number, "as_name");
   if (name == NULL || name->kind != ETX_JSON_STRING) {
-    return read_float_item(graph, inputs, outputs, target);
+    return read_number_item(graph, json, outputs, target);
   }
   etx_dim size = 0;
   uint32_t value = 0;
@@ -360,7 +360,7 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
       .name = name->string,
       .shape = {.dtype = ETX_DTYPE_UINT8, .rank = 1, .dims = {0}}};
   etx_ir_node node = {0};
-  ETX_TRY(read_arguments(graph, inputs,
+  ETX_TRY(read_arguments(graph, json,
                          etx_aten_schema_find(etx_text_of("aten.item.default")),
                          false, &node));
   const etx_text unnamed = etx_text_of("");
@@ -379,7 +379,12 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
     etx_pt2_set_context(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, json, "target", &target));
     const bool asserts = starts_with(target, "torch.ops.aten._assert_scalar.");
-    if (!asserts && etx_pt2_is_dropped(target)) continue;
+    if (!asserts && etx_pt2_is_dropped(target)) {
+      if (etx_pt2_reads_number(graph, json)) {
+        ETX_TRY(etx_pt2_compute_number(graph, json, target));
+      }
+      continue;
+    }
     const etx_json* const name = etx_json_member(json, "name");
     if (name != NULL && name->kind == ETX_JSON_STRING) {
       graph->place.node = name->string;

@@ -29,6 +29,7 @@ etx_status etx_pt2_open_subgraph(const etx_pt2_graph* outer,
                         &out->sym_bools));
   out->sym_floats = etx_json_member(json, "sym_float_values");
   ETX_TRY(etx_pt2_inline_wrappers(out));
+  ETX_TRY(etx_pt2_group_vmaps(out));
   return etx_pt2_alloc_names(out);
 }
 

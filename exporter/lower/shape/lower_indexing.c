@@ -255,9 +255,14 @@ etx_status etx_lowering_assert_scalar(etx_builder* builder) {
   return etx_build_check(builder, condition, &builder->args[1], &unread);
 }
 
+// The stated size of the result. A node that sets the size itself has none.
+static etx_ir_arg repeated_size(const etx_builder* builder, size_t argument) {
+  return builder->node->late == 0 ? builder->args[argument] : etx_ir_none();
+}
+
 // repeat_interleave(repeats, output_size)
 etx_status etx_lowering_repeat_by_tensor(etx_builder* builder) {
-  builder->args[1] = etx_ir_none();
+  builder->args[1] = repeated_size(builder, 1);
   return etx_build_op(builder, ETX_OP_repeat_interleave_tensor_out,
                       builder->args, 2, &builder->results[0]);
 }
@@ -268,7 +273,7 @@ etx_status etx_lowering_repeat_along_by_tensor(etx_builder* builder) {
   uint32_t self = builder->args[0].as.value;
   uint32_t indices = 0;
   const etx_shape shape = *etx_builder_shape(builder, self);
-  const etx_ir_arg repeats[] = {builder->args[1], etx_ir_none()};
+  const etx_ir_arg repeats[] = {builder->args[1], repeated_size(builder, 3)};
   const bool is_flat = builder->args[2].kind == ETX_IR_ARG_NONE;
   if (is_flat) {
     etx_dim count = 0;

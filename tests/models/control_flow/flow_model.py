@@ -22,9 +22,6 @@ class Flow:
     caps: tuple = ()  # NAME=N for --cap
     # The operator without which ExecuTorch's runtime cannot run it, or None.
     only_etx: str = None
-    # False: torch.export leaves calls of its own functions, which
-    # run_decompositions({}) replaces; the message must say so.
-    raw: bool = True
     tolerance: float = 1e-4
 
 

@@ -244,7 +244,7 @@ def prefix_sums():
 
     calls = {label: (torch.rand(6, 3), torch.randn(6, 3))
              for label in ("middle", "most", "least")}
-    return Flow(Method(forward), calls, raw=False)
+    return Flow(Method(forward), calls)
 
 
 @flow

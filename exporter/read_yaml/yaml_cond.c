@@ -252,10 +252,11 @@ static etx_status read_cond(cond_reader* r) {
   return ETX_OK;
 }
 
-// Defines the names under `out` of a malformed conditional, so that their uses
-// do not cause further errors.
-static etx_status define_outputs(etx_yaml_method* m, const etx_yaml* out,
-                                 const etx_source_location* place) {
+etx_status etx_yaml_define_outputs(etx_yaml_method* m, const etx_yaml* yaml) {
+  const etx_yaml* const out = etx_yaml_find(yaml, "out");
+  etx_source_location place = m->place;
+  place.line = yaml->line;
+  place.column = yaml->column;
   const size_t count =
       out == NULL || out->kind == ETX_YAML_MAP ? 0 : count_of(out);
   for (size_t i = 0; i < count; ++i) {
@@ -272,7 +273,7 @@ static etx_status define_outputs(etx_yaml_method* m, const etx_yaml* out,
     const etx_ir_node node = {.aten = etx_text_of("torch.cond"),
                               .outputs = &value,
                               .output_count = 1,
-                              .place = *place,
+                              .place = place,
                               .branch = m->branch};
     uint32_t unused = 0;
     ETX_TRY(etx_ir_add_node(m->module, m->method, &node, &unused));
@@ -297,5 +298,5 @@ etx_status etx_yaml_read_cond(etx_yaml_method* m, const etx_yaml* yaml,
   m->branch = branch;
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
   ETX_TRY(etx_yaml_report(m, status, yaml, &diag));
-  return define_outputs(m, r.out, &r.place);
+  return etx_yaml_define_outputs(m, yaml);
 }

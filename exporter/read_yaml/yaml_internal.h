@@ -86,6 +86,16 @@ ETX_MUST_USE etx_status etx_yaml_read_cond(etx_yaml_method* m,
                                            const etx_yaml* node,
                                            etx_yaml_read_function* read_node);
 
+// The same for an entry with `scan`, which becomes a loop.
+ETX_MUST_USE etx_status etx_yaml_read_scan(etx_yaml_method* m,
+                                           const etx_yaml* node,
+                                           etx_yaml_read_function* read_node);
+
+// Defines the names under `out` of a malformed conditional or loop, so that
+// their uses do not cause further errors.
+ETX_MUST_USE etx_status etx_yaml_define_outputs(etx_yaml_method* m,
+                                                const etx_yaml* node);
+
 // True for null.
 bool etx_yaml_is_null(const etx_yaml* node);
 

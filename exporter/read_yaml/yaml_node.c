@@ -293,8 +293,8 @@ static etx_status find_schema(const etx_yaml* op,
   if (etx_text_starts_with(op->text, etx_text_of("higher_order.")) ||
       etx_text_starts_with(op->text, etx_text_of("torch.ops.higher_order."))) {
     return etx_yaml_fail(op, diag,
-                         "control flow operator '%t' is not supported: only "
-                         "'if' with 'then' and 'else' is",
+                         "control flow operator '%t' is not supported: write a "
+                         "node with 'if', 'while' or 'scan'",
                          op->text);
   }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
@@ -378,6 +378,9 @@ etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* yaml) {
   if (yaml->kind == ETX_YAML_MAP && (etx_yaml_find(yaml, "if") != NULL ||
                                      etx_yaml_find(yaml, "while") != NULL)) {
     return etx_yaml_read_cond(m, yaml, etx_yaml_read_node);
+  }
+  if (yaml->kind == ETX_YAML_MAP && etx_yaml_find(yaml, "scan") != NULL) {
+    return etx_yaml_read_scan(m, yaml, etx_yaml_read_node);
   }
   const etx_status status = read_call(m, yaml, &node, &diag);
   ETX_TRY(etx_yaml_report(m, status, yaml, &diag));

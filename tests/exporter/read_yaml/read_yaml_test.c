@@ -303,7 +303,7 @@ static void wrong_nodes_are_refused(void** state) {
                  "nested lists are not supported");
   assert_refused(X "  - {out: y, op: higher_order.cond, args: [x]}\n",
                  "control flow operator 'higher_order.cond' is not supported: "
-                 "only 'if' with 'then' and 'else' is");
+                 "write a node with 'if', 'while' or 'scan'");
   assert_refused(X
                  "  - {out: y, type: [\"float32[2]\"], op: "
                  "aten.relu.default, args: [x]}\n",

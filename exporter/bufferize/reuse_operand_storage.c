@@ -6,13 +6,18 @@
 // Sizes must be equal because a small result would keep a large block alive.
 // One pass over the nodes; the first operand that fits is taken.
 //
+// The initial value of a loop that dies in the copy to the carried value is
+// computed in the storage of the carried value, and the copy is removed.
+//
 // With --parallel-regions, another reader of the operand may be in a region
 // that runs at the same time. So the operand is taken over only if the node
 // depends on all other readers.
 
+#include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
 #include "exporter/placement/operand_reuse.h"
+#include "exporter/placement/placement_check.h"
 
 typedef struct storage_reuse {
   const etx_ir_method* method;
@@ -134,6 +139,61 @@ static void reuse_in_node(storage_reuse* r, size_t index) {
   }
 }
 
+// ---- loops ----
+
+// Lets all values in storage `from` use storage `to`.
+static void merge_storage(const storage_reuse* r, uint32_t from, uint32_t to) {
+  for (size_t v = 0; v < r->placement->value_count; ++v) {
+    etx_value_placement* const place = &r->placement->values[v];
+    if (etx_placement_kind_is_root(place->kind) && place->storage == from) {
+      place->storage = to;
+    }
+  }
+}
+
+// True if the node copies an initial value to a carried value of a loop.
+static bool starts_loop(const etx_ir_method* method, const etx_ir_node* node) {
+  if (node->op->id != ETX_OP_clone_out || !node->keeps_copy) return false;
+  for (size_t n = 0; n < method->node_count; ++n) {
+    const etx_ir_node* const join = &method->nodes[n];
+    if (etx_ir_is_join(join) &&
+        join->args[ETX_JOIN_ELSE].as.value == node->outputs[0]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Computes the operand of such a copy in the storage of the result.
+static etx_status start_in_place(storage_reuse* r, etx_pool* pool,
+                                 size_t index) {
+  const etx_ir_node* const node = &r->method->nodes[index];
+  if (!starts_loop(r->method, node)) return ETX_OK;
+  const uint32_t initial = node->args[0].as.value;
+  const uint32_t carried = node->outputs[0];
+  const uint32_t from = etx_placement_range(r->placement, initial).storage;
+  const uint32_t to = etx_placement_range(r->placement, carried).storage;
+  etx_placement_conflicts conflicts = {0};
+  const size_t saved_bytes =
+      r->placement->value_count * sizeof *r->placement->values;
+  if (from == to || r->last_read[from] != index ||
+      !etx_operand_reuse_is_block(r->placement, initial) ||
+      !etx_operand_reuse_is_block(r->placement, carried) ||
+      r->placement->storages[from].bytes != r->placement->storages[to].bytes) {
+    return ETX_OK;
+  }
+  etx_value_placement* const saved = etx_pool_take(pool, saved_bytes);
+  if (saved == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(saved, r->placement->values, saved_bytes);
+  merge_storage(r, from, to);
+  ETX_TRY(etx_placement_check(pool, r->method, r->placement, to,
+                              ETX_PLACEMENT_CHECK_ALL, &conflicts));
+  if (conflicts.count > 0) {
+    memcpy(r->placement->values, saved, saved_bytes);
+  }
+  return ETX_OK;
+}
+
 etx_status etx_pass_reuse_operand_storage(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
   for (size_t m = 0; m < module->method_count; ++m) {
@@ -147,6 +207,10 @@ etx_status etx_pass_reuse_operand_storage(etx_pass_context* context) {
       ETX_TRY(find_ancestors(&r, module->pool));
     }
     for (size_t n = 0; n < r.method->node_count; ++n) reuse_in_node(&r, n);
+    if (!etx_ir_has_loops(r.method)) continue;
+    for (size_t n = 0; n < r.method->node_count; ++n) {
+      ETX_TRY(start_in_place(&r, module->pool, n));
+    }
   }
   return ETX_OK;
 }

@@ -9,7 +9,8 @@ typedef struct reuse_check {
   bool allowed;
 } reuse_check;
 
-static bool is_free_block(const etx_placement* placement, uint32_t value) {
+bool etx_operand_reuse_is_block(const etx_placement* placement,
+                                uint32_t value) {
   const etx_storage_range range = etx_placement_range(placement, value);
   const etx_storage* const storage = &placement->storages[range.storage];
   return storage->kind == ETX_STORAGE_SCRATCH &&
@@ -25,7 +26,8 @@ static etx_status check_read(void* context, size_t argument, uint32_t value) {
     return ETX_OK;
   }
   const bool self = s->node->op->in_place == ETX_IN_PLACE_SELF;
-  if ((self && argument != 0) || !is_free_block(s->placement, value)) {
+  if ((self && argument != 0) ||
+      !etx_operand_reuse_is_block(s->placement, value)) {
     s->allowed = false;
   }
   if (!self) {
@@ -51,7 +53,7 @@ uint32_t etx_operand_reuse_result(const etx_placement* placement,
   const etx_value_placement* const place = &placement->values[result];
   // The results of two branches must stay in one storage.
   const bool may_move = place->kind == ETX_PLACEMENT_COMPUTED &&
-                        is_free_block(placement, result) &&
+                        etx_operand_reuse_is_block(placement, result) &&
                         !placement->storages[place->storage].is_branch_result;
   return may_move ? result : ETX_IR_NONE;
 }
@@ -66,7 +68,7 @@ bool etx_operand_reuse_is_allowed(const etx_ir_method* method,
     return false;
   }
   const uint32_t value = node->args[argument].as.value;
-  if (!is_free_block(placement, value)) return false;
+  if (!etx_operand_reuse_is_block(placement, value)) return false;
   const uint32_t storage = etx_placement_range(placement, value).storage;
   if (placement->storages[storage].bytes != placement->values[result].bytes) {
     return false;

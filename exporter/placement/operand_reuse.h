@@ -7,6 +7,9 @@
 
 #include "exporter/placement/placement.h"
 
+// True if the value is a whole scratch block, which holds no input.
+bool etx_operand_reuse_is_block(const etx_placement* placement, uint32_t value);
+
 // The value that may take over an operand's block: the node's only result, if
 // it has a block of its own. ETX_IR_NONE if there is none.
 uint32_t etx_operand_reuse_result(const etx_placement* placement,

@@ -460,8 +460,6 @@ ETX_MUST_USE etx_status etx_pt2_add_graph(etx_pt2_graph* graph,
 
 // ---- pt2_scan.c
 
-// True if the node is a scan or a map.
-bool etx_pt2_is_scan(etx_text target);
 // Marks the operands, all of which count as read.
 ETX_MUST_USE etx_status etx_pt2_mark_scan(etx_pt2_graph* graph,
                                           const etx_json* node,
@@ -473,11 +471,49 @@ ETX_MUST_USE etx_status etx_pt2_read_scan(etx_pt2_graph* graph,
 
 // ---- pt2_unroll.c
 
-// Reads a scan or map as the nodes of all its steps if they are few.
+// Reads a scan or map as the nodes of all its steps if they are few, and
+// `out_together` is 0. Otherwise it is the number of steps of an iteration.
 ETX_MUST_USE etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph,
                                             const etx_json* node,
                                             etx_pt2_visit_nodes* read_nodes,
-                                            bool* out_is_unrolled);
+                                            size_t* out_together);
+
+// ---- pt2_step_count.c
+
+// True if the node is a scan or a map.
+bool etx_pt2_is_scan(etx_text target);
+// The number of steps of a map or scan over `rows` rows that stand one after
+// the other: 0 for all, if they are few; 1 if each iteration must be one step.
+// `with_rows` is the number of operands of which a step gets a row.
+ETX_MUST_USE etx_status etx_pt2_steps_together(etx_pt2_graph* graph,
+                                               const etx_json* body,
+                                               etx_dim rows, size_t with_rows,
+                                               size_t* out_together);
+
+// ---- pt2_steps.c
+
+// Steps of a map or scan, one after the other.
+typedef struct etx_pt2_steps {
+  const etx_json* body;      // a Graph
+  const uint32_t* operands;  // in the order of the body's inputs: carried
+                             // values, operands with rows, others
+  size_t carried, with_rows, invariant;
+  size_t result_count;  // of the body: carried values, then rows
+  size_t first, count;  // the rows of the steps
+} etx_pt2_steps;
+
+// Adds the nodes of the steps, in the branch of `graph`. `results` starts with
+// the carried values before the first step and gets the results of the last
+// one. `rows` gets the rows of all steps: `count` for each stacked result.
+ETX_MUST_USE etx_status etx_pt2_add_steps(etx_pt2_graph* graph,
+                                          const etx_pt2_steps* p,
+                                          etx_pt2_visit_nodes* read_nodes,
+                                          uint32_t* results, etx_ir_arg* rows);
+// Adds a node that stacks rows. `result` has the name and the type.
+ETX_MUST_USE etx_status etx_pt2_stack_rows(etx_pt2_graph* graph,
+                                           const etx_ir_arg* rows, size_t count,
+                                           const etx_ir_value* result,
+                                           uint32_t* out_value);
 
 // ---- pt2_item_calls.c
 

@@ -6,8 +6,8 @@
 
 The models are in control_flow/. Each is exported as torch.export gives it, after
 run_decompositions({}) and after run_decompositions(); planned for etx with all
-passes, with no optional pass, with --pack and with no loop unrolled, and for
-ExecuTorch's runtime with and without optional passes; proved with `etx verify`,
+passes, with no optional pass, with --pack, with no loop unrolled and with loops
+over small blocks of rows, and for ExecuTorch's runtime with and without optional passes; proved with `etx verify`,
 and called with `etx run --case` at its least, middle and largest sizes and at 0.
 Outputs and states are compared after each call. Inputs beyond the plan must be
 refused and change no state. What ExecuTorch's runtime has no operator for must be refused with that
@@ -113,6 +113,7 @@ def plans_of(etx, words):
     yield "etx, no optional pass", "etx", [none]
     yield "etx, packed", "etx", ["--pack"]
     yield "etx, no loop unrolled", "etx", ["--unroll", "1"]
+    yield "etx, loops over blocks", "etx", ["--unroll", "30"]
     yield "executorch", "executorch", []
     yield "executorch, no optional pass", "executorch", [none]
     for name in passes if words.each_pass else ():

@@ -128,17 +128,10 @@ etx_status etx_method_run_entered(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
-etx_status etx_method_enter(etx_method* method, etx_diag* diag) {
-  if (__atomic_exchange_n(&method->busy, 1u, __ATOMIC_ACQUIRE) == 0) {
-    return ETX_OK;
-  }
+etx_status etx_method_refuse_entry(const etx_method* method, etx_diag* diag) {
   return etx_diag_fail(diag, ETX_BAD_STATE,
                        "method '%t' is in use by another thread",
                        etx_pte_plan_name(&method->plan));
-}
-
-void etx_method_leave(etx_method* method) {
-  __atomic_store_n(&method->busy, 0u, __ATOMIC_RELEASE);
 }
 
 etx_status etx_method_run(etx_method* method, etx_diag* diag) {

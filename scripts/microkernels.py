@@ -43,6 +43,7 @@ X86 = {"__x86_64__": 1, "__SSE2__": 1, "__AVX512F__": 1}
 # Struct of a table: chapter, in this order.
 CHAPTERS = {
     "etx_f32_microkernels": "Products, convolutions and attention in float32",
+    "etx_recurrent_loops": "Recurrent layers",
     "etx_quantized_loops": "Quantised weights, as they are stored",
     "etx_int16_pair_loops": "Packed panels of int16 pairs",
     "etx_int8_dot_loops": "Dot product instructions: int8 and int4 weights",

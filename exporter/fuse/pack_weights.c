@@ -24,7 +24,8 @@
 // exception is the table of an embedding, which touches few rows of it: such a
 // weight is stored in both forms. Weights that are multiplied with few rows
 // stay unpacked too: GEMV reads a weight once, in the order in which it is
-// stored.
+// stored. Recurrent layers of one row, which read it in every step, do have
+// panels: their products then add nothing across a register.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
@@ -148,6 +149,15 @@ static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
   return rows;
 }
 
+// True if a recurrent layer has one row, and whole panels for each gate.
+static bool is_recurrent_row(const etx_ir_method* method,
+                             const etx_ir_node* node, uint64_t rows) {
+  if (!is_recurrent(node) || rows != 1) return false;
+  const etx_ir_arg* const weight = &node->args[HIDDEN_WEIGHT];
+  const etx_shape* const w = &method->values[weight->as.value].shape;
+  return w->rank == 2 && w->dims[1] % COLUMNS == 0;
+}
+
 // All convolutions that read a weight must read the same panels.
 static void note_convolution(packed_weight* read, etx_packed_convolution form) {
   if (!read->is_layer) {
@@ -181,7 +191,8 @@ static void note_reader(void* context, size_t constant,
     note_convolution(read, etx_packed_convolution_of(reader->method, node));
     return;
   }
-  const uint64_t rows = rows_of(reader->method, node);
+  uint64_t rows = rows_of(reader->method, node);
+  if (is_recurrent_row(reader->method, node, rows)) rows = UINT64_MAX;
   if (!read->is_layer || rows < read->rows) read->rows = rows;
   read->is_layer = true;
   if (read->obstacle == NULL) {

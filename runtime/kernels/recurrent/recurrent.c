@@ -1,40 +1,37 @@
 // One direction of one recurrent layer (GRU, LSTM, plain RNN) over all steps.
 // `input` has the input's part of the gates of every step, which one linear
 // layer computed. A step multiplies the hidden state by the hidden weights and
-// applies the gates.
-//
-//   gru   r = sigmoid(x_r + h_r)    z = sigmoid(x_z + h_z)
-//         n = tanh(x_n + r h_n)     h' = n + z (h - n)
-//   lstm  i, f, o = sigmoid(x + h)  g = tanh(x_g + h_g)
-//         c' = f c + i g            h' = o tanh(c')
-//   rnn   h' = tanh(x + h), or relu
+// applies the gates (recurrent_loops.h).
 //
 // All results have the bits of the same steps as single operators (linear, add,
 // sigmoid, ..). So the products of few rows are dot products, as linear's are.
-// They are computed in blocks of hidden units: the rows of all gates for some
-// units, then these gates. A block needs only the hidden state of the step
-// before, so threads share the blocks.
+// A unit needs only the hidden state of the step before, so threads share the
+// units: each one computes its products gate by gate, then the gates.
 //
 //   w_hh  .------.
-//         | r    |  a block of units has some rows of each gate
+//         | r    |  a thread has some rows of each gate, in pieces
 //         | z    |
-//         | n    |  odd steps read the blocks backwards
+//         | n    |  odd steps read the pieces backwards
 //         '------'
 //
 // The weights are often larger than a cache. Read in the same order by every
 // step, they would all have been evicted when they are read again. A step that
 // reads them in the opposite order finds the last ones still in the cache.
+//
+// The time of a single row is that of reading the weights. Nothing comes
+// between the pieces, because the hardware prefetcher then follows long streams
+// of memory: with the gates of each piece after it, a step takes 3 % longer.
 
 #include <string.h>
 
 #include "format/base/checked_math.h"
-#include "runtime/kernels/core/loop_apply.h"
+#include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
-#include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
+#include "runtime/kernels/simd/recurrent/recurrent_loops.h"
 
 enum {
   // The arguments before the out tensors; only an LSTM has a cell.
@@ -45,26 +42,15 @@ enum {
   REVERSE = ETX_ARG_lstm_sequence_reverse,
   BATCH_FIRST = ETX_ARG_lstm_sequence_batch_first,
   CELL = ETX_ARG_lstm_sequence_cx,
-  UNITS = 16,          // of a block: the columns that `dots` computes at a time
-  BLOCKS_AT_ONCE = 8,  // with fewer, calls of `dots` take 5 % of the time
+  BLOCK = 16,   // units that threads share: a panel of each gate
+  PIECE = 128,  // units that are read at once, in the order of memory
   // Rows from which on one product of all gates is faster: it is not split into
   // dot products either (gemm.h).
   MANY_ROWS = ETX_GEMM_NT_ROWS + 1,
 };
 
-typedef struct recurrent_step recurrent_step;
-
-// Some hidden units of one row of the batch.
-typedef struct unit_range {
-  size_t row, first, count;
-  float* products;  // [gates, count]: the hidden part of the gates
-} unit_range;
-
-// Applies the gates to some units.
-typedef void (*gates_function)(const recurrent_step* s, const unit_range* u);
-
-struct recurrent_step {
-  gates_function apply;
+typedef struct recurrent_step {
+  etx_cell_kind kind;
   size_t gates;        // of a unit
   size_t rows, units;  // sizes of the hidden state
   const float* input;  // of this step
@@ -76,184 +62,83 @@ struct recurrent_step {
   float* cell;          // [rows, units] of an LSTM, updated in place
   const float* weight;  // [gates * units, units], or panels of it
   const float* bias;    // [gates * units], or NULL
-  // For each block of units: [rows, gates, units of the block]. One block has
-  // all units if there are many rows.
-  float* products;
+  float* products;      // [rows, gates, units]: the hidden part of the gates
   const etx_f32_microkernels* loops;
-  const etx_unary_loop* functions;  // by etx_unary_function
-  bool has_panels;                  // the weight: [.. / 16, units, 16]
-  bool is_backwards;                // reads the blocks backwards
-};
-
-// ------------------------------------------------ gates
-
-static void apply_function(const recurrent_step* s, etx_unary_function function,
-                           float* out, const float* in, size_t count) {
-  static const etx_scalar none[ETX_UNARY_PARAMETERS];
-  etx_unary_apply(s->functions[function],
-                  (etx_loop_bytes){sizeof(float), sizeof(float)}, out, in,
-                  count, none);
-}
-
-// to = from + to.
-static void add(float* restrict to, const float* restrict from, size_t count) {
-  for (size_t i = 0; i < count; ++i) to[i] = from[i] + to[i];
-}
-
-// The hidden part of a gate, with its bias.
-static float* hidden_part(const recurrent_step* s, const unit_range* u,
-                          size_t gate) {
-  float* part = u->products + gate * u->count;
-  if (s->bias != NULL)
-    add(part, s->bias + gate * s->units + u->first, u->count);
-  return part;
-}
-
-static const float* input_part(const recurrent_step* s, const unit_range* u,
-                               size_t gate) {
-  return s->input + (ptrdiff_t)u->row * s->input_row + gate * s->units +
-         u->first;
-}
-
-// The sum of both parts of a gate.
-static float* summed_part(const recurrent_step* s, const unit_range* u,
-                          size_t gate) {
-  float* part = hidden_part(s, u, gate);
-  add(part, input_part(s, u, gate), u->count);
-  return part;
-}
-
-static float* out_of(const recurrent_step* s, const unit_range* u) {
-  return s->out + (ptrdiff_t)u->row * s->out_row + u->first;
-}
-
-static void mix_gru(float* restrict out, const float* restrict fresh,
-                    const float* restrict update, const float* restrict hidden,
-                    size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    out[i] = fresh[i] + update[i] * (hidden[i] - fresh[i]);
-  }
-}
-
-static void reset_fresh(float* restrict fresh, const float* restrict reset,
-                        const float* restrict input, size_t count) {
-  for (size_t i = 0; i < count; ++i) fresh[i] = input[i] + reset[i] * fresh[i];
-}
-
-static void apply_gru(const recurrent_step* s, const unit_range* u) {
-  float* reset = summed_part(s, u, 0);
-  const float* update = summed_part(s, u, 1);
-  float* fresh = hidden_part(s, u, 2);
-  apply_function(s, ETX_UNARY_sigmoid, reset, reset, 2 * u->count);
-  reset_fresh(fresh, reset, input_part(s, u, 2), u->count);
-  apply_function(s, ETX_UNARY_tanh, fresh, fresh, u->count);
-  mix_gru(out_of(s, u), fresh, update,
-          s->hidden + (ptrdiff_t)u->row * s->hidden_row + u->first, u->count);
-}
-
-static void update_cell(float* restrict cell, const float* restrict keep,
-                        const float* restrict enter,
-                        const float* restrict fresh, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    cell[i] = keep[i] * cell[i] + enter[i] * fresh[i];
-  }
-}
-
-static void multiply(float* restrict out, const float* restrict a,
-                     const float* restrict b, size_t count) {
-  for (size_t i = 0; i < count; ++i) out[i] = a[i] * b[i];
-}
-
-static void apply_lstm(const recurrent_step* s, const unit_range* u) {
-  float* enter = summed_part(s, u, 0);
-  const float* keep = summed_part(s, u, 1);
-  float* fresh = summed_part(s, u, 2);
-  float* leave = summed_part(s, u, 3);
-  float* cell = s->cell + u->row * s->units + u->first;
-  apply_function(s, ETX_UNARY_sigmoid, enter, enter, 2 * u->count);
-  apply_function(s, ETX_UNARY_tanh, fresh, fresh, u->count);
-  apply_function(s, ETX_UNARY_sigmoid, leave, leave, u->count);
-  update_cell(cell, keep, enter, fresh, u->count);
-  apply_function(s, ETX_UNARY_tanh, fresh, cell, u->count);
-  multiply(out_of(s, u), leave, fresh, u->count);
-}
-
-static void apply_rnn_tanh(const recurrent_step* s, const unit_range* u) {
-  const float* sum = summed_part(s, u, 0);
-  apply_function(s, ETX_UNARY_tanh, out_of(s, u), sum, u->count);
-}
-
-static void apply_rnn_relu(const recurrent_step* s, const unit_range* u) {
-  const float* sum = summed_part(s, u, 0);
-  apply_function(s, ETX_UNARY_relu, out_of(s, u), sum, u->count);
-}
+  const etx_recurrent_loops* row_loops;
+  bool has_panels;    // the weight: [.. / 16, units, 16]
+  bool is_backwards;  // reads the blocks backwards
+} recurrent_step;
 
 // ------------------------------------------------ steps
 
-// Prefetches what is added to the products: the weights, which are read in
-// between, have evicted it since the step before.
-static void prefetch_addends(const recurrent_step* s, const unit_range* u) {
-  enum { LINE = 16 };  // floats
-  for (size_t gate = 0; gate < s->gates; ++gate) {
-    const float* input = input_part(s, u, gate);
-    for (size_t i = 0; i < u->count; i += LINE) {
-      __builtin_prefetch(input + i);
-      if (s->bias == NULL) continue;
-      __builtin_prefetch(s->bias + gate * s->units + u->first + i);
-    }
+// The hidden part of one gate of some units.
+static void multiply(const recurrent_step* s, size_t gate, size_t first,
+                     size_t count) {
+  const size_t column = gate * s->units + first;
+  const float* weight = s->weight + column * s->units;
+  if (s->has_panels) {
+    s->row_loops->panel_dots(&(etx_panel_dots){.out = s->products + column,
+                                               .left = s->hidden,
+                                               .panels = weight,
+                                               .panel_count = count / BLOCK,
+                                               .count = s->units});
+    return;
   }
+  s->loops->dots(&(etx_gemm_nt){.out = s->products + column,
+                                .out_row = (ptrdiff_t)(s->gates * s->units),
+                                .left = s->hidden,
+                                .left_row = s->hidden_row,
+                                .right = weight,
+                                .right_row = (ptrdiff_t)s->units,
+                                .rows = s->rows,
+                                .columns = count,
+                                .count = s->units});
 }
 
-static void run_units(const recurrent_step* s, size_t first, size_t count) {
-  const size_t width = s->gates * count;
-  unit_range u = {.first = first,
-                  .count = count,
-                  .products = s->products + s->rows * s->gates * first};
-  prefetch_addends(s, &u);
-  for (size_t gate = 0; gate < s->gates; ++gate) {
-    const etx_gemm_nt b = {
-        .out = u.products + gate * count,
-        .out_row = (ptrdiff_t)width,
-        .left = s->hidden,
-        .left_row = s->hidden_row,
-        .right = s->weight + (gate * s->units + first) * s->units,
-        .right_row = (ptrdiff_t)s->units,
-        .rows = s->rows,
-        .columns = count,
-        .count = s->units};
-    s->loops->dots(&b);
-  }
-  for (; u.row < s->rows; ++u.row, u.products += width) s->apply(s, &u);
+// Applies the gates to some units of one row.
+static void apply_gates(const recurrent_step* s, size_t row, size_t first,
+                        size_t count) {
+  const ptrdiff_t at = (ptrdiff_t)row;
+  s->row_loops->gates_by_cell[s->kind](&(etx_gates){
+      .count = count,
+      .gate_step = s->units,
+      .products = s->products + row * s->gates * s->units + first,
+      .input = s->input + at * s->input_row + first,
+      .bias = s->bias == NULL ? NULL : s->bias + first,
+      .hidden = s->hidden + at * s->hidden_row + first,
+      .cell = s->cell == NULL ? NULL : s->cell + row * s->units + first,
+      .out = s->out + at * s->out_row + first});
 }
 
-// Computes the blocks [first, end), some at a time.
+// Computes the units of the blocks [first, end).
 static void run_blocks(const void* context, size_t first, size_t end) {
   const recurrent_step* s = context;
-  for (size_t done = first; done < end; done += BLOCKS_AT_ONCE) {
-    const size_t left = end - done;
-    const size_t blocks = left < BLOCKS_AT_ONCE ? left : BLOCKS_AT_ONCE;
-    const size_t block = s->is_backwards ? first + end - done - blocks : done;
-    const size_t unit = block * UNITS, rest = s->units - unit;
-    run_units(s, unit, rest < blocks * UNITS ? rest : blocks * UNITS);
+  const size_t unit = first * BLOCK;
+  const size_t count = (end * BLOCK < s->units ? end * BLOCK : s->units) - unit;
+  const size_t pieces = (count + PIECE - 1) / PIECE;
+  const size_t last = s->gates * pieces - 1;
+  for (size_t i = 0; i <= last; ++i) {
+    const size_t at = s->is_backwards ? last - i : i;
+    const size_t done = at % pieces * PIECE, left = count - done;
+    multiply(s, at / pieces, unit + done, left < PIECE ? left : PIECE);
   }
+  for (size_t row = 0; row < s->rows; ++row) apply_gates(s, row, unit, count);
 }
 
 static void run_rows(const void* context, size_t first, size_t end) {
   const recurrent_step* s = context;
-  const size_t width = s->gates * s->units;
-  for (size_t row = first; row < end; ++row) {
-    const unit_range u = {row, 0, s->units, s->products + row * width};
-    s->apply(s, &u);
-  }
+  for (size_t row = first; row < end; ++row) apply_gates(s, row, 0, s->units);
 }
 
 static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
   const size_t all = s->gates * s->units;
-  if (s->rows < MANY_ROWS && !s->has_panels) {
+  const bool are_blocks = s->has_panels ? s->rows == 1 && s->units % BLOCK == 0
+                                        : s->rows < MANY_ROWS;
+  if (are_blocks) {
     // A single row reads one weight for each step, as in gemm.c.
     const double work =
         (double)(s->rows > 1 ? s->rows : 2) * (double)all * (double)s->units;
-    etx_parallel_for_repeated(parallel, (s->units + UNITS - 1) / UNITS, work,
+    etx_parallel_for_repeated(parallel, (s->units + BLOCK - 1) / BLOCK, work,
                               run_blocks, s);
     return;
   }
@@ -278,17 +163,19 @@ static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
 
 // The state before the first step is copied to the results: without a step they
 // are what is returned.
-static etx_status run(etx_call* call, gates_function apply, size_t gates) {
+static etx_status run(etx_call* call, etx_cell_kind kind) {
+  static const size_t gates_of[ETX_CELL_KINDS] = {3, 4, 1, 1};
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   const etx_tensor* hidden = etx_call_tensor(call, HIDDEN);
-  const bool has_cell = apply == apply_lstm;
+  const bool has_cell = kind == ETX_CELL_LSTM;
+  const size_t gates = gates_of[kind];
   const size_t out = has_cell ? CELL + 1 : CELL;
   const bool batch_first = etx_call_boolean(call, BATCH_FIRST);
   const bool is_reverse = etx_call_boolean(call, REVERSE);
   const size_t steps = (size_t)input->sizes[batch_first ? 1 : 0];
   const etx_instruction_set set =
       etx_instruction_set_within(call->parallel->instruction_set);
-  recurrent_step s = {.apply = apply,
+  recurrent_step s = {.kind = kind,
                       .gates = gates,
                       .rows = (size_t)hidden->sizes[0],
                       .units = (size_t)hidden->sizes[1],
@@ -297,7 +184,7 @@ static etx_status run(etx_call* call, gates_function apply, size_t gates) {
                       .has_panels = etx_call_tensor(call, WEIGHT)->rank == 3,
                       .products = call->temporary,
                       .loops = etx_f32_microkernels_of(set),
-                      .functions = etx_float_loops_of(set)->unary};
+                      .row_loops = etx_recurrent_loops_of(set)};
   const size_t bytes = s.rows * s.units * sizeof(float);
   if (bytes == 0) return ETX_OK;
   const size_t all = gates * s.units;
@@ -329,13 +216,13 @@ static etx_status run(etx_call* call, gates_function apply, size_t gates) {
   return ETX_OK;
 }
 
-static etx_status run_gru(etx_call* call) { return run(call, apply_gru, 3); }
-static etx_status run_lstm(etx_call* call) { return run(call, apply_lstm, 4); }
+static etx_status run_gru(etx_call* call) { return run(call, ETX_CELL_GRU); }
+static etx_status run_lstm(etx_call* call) { return run(call, ETX_CELL_LSTM); }
 static etx_status run_rnn_tanh(etx_call* call) {
-  return run(call, apply_rnn_tanh, 1);
+  return run(call, ETX_CELL_RNN_TANH);
 }
 static etx_status run_rnn_relu(etx_call* call) {
-  return run(call, apply_rnn_relu, 1);
+  return run(call, ETX_CELL_RNN_RELU);
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run_function) {

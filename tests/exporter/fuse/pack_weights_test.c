@@ -103,6 +103,19 @@ static void recurrent_layers_of_many_rows_read_panels(void** state) {
       "return y\n");
 }
 
+// With one row, panels are read in the order of memory.
+static void recurrent_layers_of_one_row_read_panels(void** state) {
+  (void)state;
+  expect_packed(
+      RECURRENT("1"),
+      "y.1: float32[1, 16] = aten::select_copy.int_out(h, 0, 0)\n"
+      "y.2: float32[2, 1, 48] = aten::linear.out(x, i, None)\n"
+      "y: float32[2, 1, 16], y.4: float32[1, 16] = etx::gru_sequence.out("
+      "y.2, y.1, const float32[3, 16, 16], None, False, False)\n"
+      "z: float32[1, 1, 16] = aten::view_copy.out(y.4, [1, 1, 16])\n"
+      "return y\n");
+}
+
 // Symbolic rows count with their upper bound.
 static void rows_are_counted_over_all_dimensions(void** state) {
   (void)state;
@@ -478,6 +491,26 @@ static void the_report_lists_each_weight(void** state) {
   lowered_close(&l);
 }
 
+// A recurrent layer of one row needs whole panels of each gate. These are four
+// gates of four units.
+static void gates_do_not_share_a_panel_of_one_row(void** state) {
+  (void)state;
+  lowered l;
+  open_packed(&l,
+              "inputs: [{name: x, type: 'float32[2, 1, 3]'}, {name: h, type: "
+              "'float32[1, 1, 4]'}, {name: c, type: 'float32[1, 1, 4]'}]\n"
+              "buffers:\n"
+              "  - {name: i, type: 'float32[16, 3]', init: 1}\n"
+              "  - {name: w, type: 'float32[16, 4]', init: 2}\n"
+              "nodes:\n"
+              "  - {out: [y, z, d], op: aten.lstm.input, args: [x, [h, c], [i, "
+              "w], false, 1, 0.0, false, false, false]}\n"
+              "outputs: [y]\n");
+  assert_string_equal(row_of(&l, "w")->reason,
+                      "is multiplied with few rows only");
+  lowered_close(&l);
+}
+
 // Two layers read the same bytes, column by column of each panel.
 static void a_shared_weight_is_packed_once(void** state) {
   (void)state;
@@ -524,6 +557,8 @@ int main(void) {
       cmocka_unit_test(layers_of_many_rows_read_panels),
       cmocka_unit_test(layers_with_few_rows_are_not_packed),
       cmocka_unit_test(recurrent_layers_of_many_rows_read_panels),
+      cmocka_unit_test(recurrent_layers_of_one_row_read_panels),
+      cmocka_unit_test(gates_do_not_share_a_panel_of_one_row),
       cmocka_unit_test(rows_are_counted_over_all_dimensions),
       cmocka_unit_test(convolutions_3x3_use_winograd),
       cmocka_unit_test(convolutions_1x1_read_panels),

@@ -2,28 +2,11 @@
 // is compiled with vectors that the compiler splits, and with the fused
 // multiply-add written in C. Results are compared with the base set bit by bit.
 
-#include <math.h>
 #include <string.h>
 
 #include "tests/format/fixtures/format_test.h"
+#include "tests/runtime/kernels/split_vectors.h"
 #include "tests/support/test_random.h"
-
-// A function that is not inlined: inlined at some hundred places, the sixteen
-// fmaf calls took a compiler more than a minute.
-static __attribute__((noinline)) void add_products(const float* a,
-                                                   const float* b, float* sum) {
-  for (int lane = 0; lane < 16; ++lane) {
-    sum[lane] = fmaf(a[lane], b[lane], sum[lane]);
-  }
-}
-
-#define ETX_F32_FMA(a, b, c)                                                  \
-  __extension__({                                                             \
-    const etx_f32_vec own_a = (a), own_b = (b);                               \
-    etx_f32_vec own_c = (c);                                                  \
-    add_products((const float*)&own_a, (const float*)&own_b, (float*)&own_c); \
-    own_c;                                                                    \
-  })
 
 static __attribute__((noinline)) void copy_some(const float* from, float* to,
                                                 unsigned lanes) {
@@ -40,28 +23,6 @@ static __attribute__((noinline)) void copy_some(const float* from, float* to,
   })
 #define ROW_STORE_SOME(to, x, lanes) \
   copy_some((const float*)&(x), (to), (lanes))
-
-static __attribute__((noinline)) void pick_largest(const float* a, float* b) {
-  for (int lane = 0; lane < 16; ++lane) {
-    if (a[lane] > b[lane]) b[lane] = a[lane];
-  }
-}
-
-static __attribute__((noinline)) void pick_least(const float* a, float* b) {
-  for (int lane = 0; lane < 16; ++lane) {
-    if (a[lane] < b[lane]) b[lane] = a[lane];
-  }
-}
-
-#define FUSED_PICK(pick, a, b)                   \
-  __extension__({                                \
-    const etx_f32_vec own_a = (a);               \
-    etx_f32_vec picked = (b);                    \
-    pick((const float*)&own_a, (float*)&picked); \
-    picked;                                      \
-  })
-#define ETX_F32_MAX(a, b) FUSED_PICK(pick_largest, a, b)
-#define ETX_F32_MIN(a, b) FUSED_PICK(pick_least, a, b)
 
 #define etx_f32_microkernels_avx512 loops_of_64_bytes
 #include "runtime/kernels/arch/x86/f32_microkernels_avx512.c"

@@ -244,12 +244,19 @@ static void large_layers_have_the_bits_of_single_operators(void** state) {
   }
 }
 
-// Panels give the bits of unpacked weights if there are many rows.
+// Panels give the bits of unpacked weights if there are many rows, or one.
 static void packed_weights_give_the_same_bits(void** state) {
+  static const int32_t units[] = {16, 48, 192};
   (void)state;
   for (int i = 0; i < KINDS; ++i) {
-    const layer l = {(kind)i, 3, 13, 32, true, false, i % 2 == 0, true};
+    layer l = {(kind)i, 3, 13, 32, true, false, i % 2 == 0, true};
     check_everywhere(&l);
+    l.rows = 1;
+    for (size_t k = 0; k < sizeof units / sizeof *units; ++k) {
+      l.units = units[k];
+      l.has_bias = k > 0;
+      check_everywhere(&l);
+    }
   }
 }
 

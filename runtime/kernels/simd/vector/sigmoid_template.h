@@ -32,9 +32,9 @@ static inline __attribute__((always_inline)) etx_f32_vec sigmoid_of(
       ETX_F32_FMA(held, times, (etx_f32_vec)ETX_F32_BROADCAST(round));
   const etx_f32_vec n = round - shifted;  // negative for a large e^-x
   // What `times` lacks, 1.9e-8, is found by n as well as by x.
+  const etx_f32_vec rest = ETX_F32_FMA(held, times, n);
   const etx_f32_vec r =
-      ETX_F32_FMA(n, (etx_f32_vec)ETX_F32_BROADCAST(-1.33499e-8f),
-                  ETX_F32_FMA(held, times, n));
+      ETX_F32_FMA(n, (etx_f32_vec)ETX_F32_BROADCAST(-1.33499e-8f), rest);
   etx_f32_vec q = ETX_F32_BROADCAST(0.00015328388f);
   ETX_UNROLLED
   for (int i = 0; i < 5; ++i) {

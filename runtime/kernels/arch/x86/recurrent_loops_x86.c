@@ -1,0 +1,7 @@
+#include "runtime/kernels/arch/x86/recurrent_loops_sets_x86.h"
+
+const etx_recurrent_loops* etx_recurrent_loops_of(etx_instruction_set set) {
+  if (set >= ETX_SET_AVX512) return &etx_recurrent_loops_avx512;
+  return set >= ETX_SET_AVX2 ? &etx_recurrent_loops_avx2
+                             : &etx_recurrent_loops_base;
+}

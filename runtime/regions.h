@@ -52,4 +52,21 @@ ETX_MUST_USE etx_status etx_method_use_regions(etx_method* method,
 // Instructions that runs of the method do beside others; 0: it has no regions.
 size_t etx_method_region_steps(const etx_method* method);
 
+// One step of a run with regions, for tools that show or prove what may run at
+// the same time.
+typedef struct etx_region_step {
+  size_t instruction;  // position among the instructions of all chains
+  size_t group_end;    // one past the last step of its group; 0: it runs alone
+  size_t region;       // number of its region in the group
+} etx_region_step;
+
+// Step `step` of a run. False: the method uses no regions, or has no such step.
+bool etx_method_region_step_at(const etx_method* method, size_t step,
+                               etx_region_step* out_step);
+
+// The temporary memory of the kernels in region `region`. Its data is NULL if
+// the method uses no regions or fewer, or if its kernels need none.
+etx_bytes_mut etx_method_region_temporary(const etx_method* method,
+                                          size_t region);
+
 #endif

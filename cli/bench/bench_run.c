@@ -49,7 +49,7 @@ static etx_status replay_earlier_calls(
     const etx_synthetic_input_options recorded = {NULL, NULL, call, 0};
     ETX_TRY(etx_run_session_method(session, call->method, &method, diag));
     ETX_TRY(etx_synthetic_inputs_set(method, &recorded, pool, &inputs, diag));
-    ETX_TRY(etx_method_run(method, diag));
+    ETX_TRY(etx_run_session_run(session, method, diag));
   }
   return etx_diag_fail(diag, ETX_NOT_FOUND, "method '%s' has no recorded call",
                        name);
@@ -64,7 +64,8 @@ static etx_status set_inputs(etx_bench_run* run,
 
 static etx_status call_once(etx_bench_run* run, double* out_seconds) {
   const double start = etx_monotonic_clock_seconds();
-  const etx_status status = etx_method_run(run->method, run->diag);
+  const etx_status status =
+      etx_run_session_run(run->session, run->method, run->diag);
   *out_seconds = etx_monotonic_clock_seconds() - start;
   return status;
 }
@@ -164,7 +165,8 @@ etx_status etx_bench_run_calls(etx_bench_run* run, size_t count,
   if (count == 1 || run->restores) return etx_bench_run_call(run, out_seconds);
   const double start = etx_monotonic_clock_seconds();
   for (size_t i = 0; i < count; ++i) {
-    const etx_status status = etx_method_run(run->method, run->diag);
+    const etx_status status =
+        etx_run_session_run(run->session, run->method, run->diag);
     if (status != ETX_OK) return call_again(run, status, out_seconds);
   }
   *out_seconds = (etx_monotonic_clock_seconds() - start) / (double)count;

@@ -23,6 +23,7 @@ typedef struct bench_options {
   etx_option_list dims;
   etx_option_list data;
   uint64_t threads;
+  bool uses_regions;
   double seconds;
   bool restores;
   bool is_static;
@@ -64,9 +65,9 @@ typedef struct bench_context {
 
 static etx_status open_session(bench_context* b, const char* path,
                                etx_run_session* session) {
-  const etx_run_session_options session_options = {b->options->data.items,
-                                                   b->options->data.count,
-                                                   (size_t)b->options->threads};
+  const etx_run_session_options session_options = {
+      b->options->data.items, b->options->data.count,
+      (size_t)b->options->threads, b->options->uses_regions};
   return etx_run_session_open(session, path, &session_options, &b->diag);
 }
 
@@ -353,6 +354,10 @@ int etx_cmd_bench(int argc, char** argv) {
           ETX_COUNT("threads", 't', "N",
                     "threads for large operators (default: 1)",
                     &options.threads),
+          ETX_FLAG("parallel-regions", 0,
+                   "run independent parts of a method on the threads of "
+                   "--threads at the same time; operators are timed one by one",
+                   &options.uses_regions),
           ETX_REAL("seconds", 0, "X",
                    "how long to call each method (default: 1)",
                    &options.seconds),

@@ -268,7 +268,7 @@ static etx_exit open_and_compare(const diff_options* options, diff_side* sides,
   etx_exit code = ETX_EXIT_DONE;
   for (; opened < 2 && code == ETX_EXIT_DONE; ++opened) {
     diff_side* const s = &sides[opened];
-    const etx_run_session_options session_options = {NULL, 0, 1};
+    const etx_run_session_options session_options = {.threads = 1};
     etx_diag_init(&diag);
     s->path = options->files[opened];
     const etx_status status =

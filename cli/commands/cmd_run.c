@@ -28,6 +28,7 @@ typedef struct run_options {
   double absolute;
   bool smoke;
   uint64_t threads;
+  bool uses_regions;
   const char* profile;
   bool json;
 } run_options;
@@ -262,6 +263,12 @@ static etx_exit run_file(const run_options* options) {
       options->case_directory == NULL) {
     return etx_usage_error_report("run", "--profile needs METHOD or --case");
   }
+  if (options->profile != NULL && options->uses_regions) {
+    return etx_usage_error_report(
+        "run",
+        "--profile times one instruction after the other, so it cannot be "
+        "combined with --parallel-regions");
+  }
   if (!options->bundled && (options->relative >= 0 || options->absolute >= 0)) {
     return etx_usage_error_report("run", "--rtol and --atol need --bundled");
   }
@@ -274,7 +281,8 @@ static etx_exit run_file(const run_options* options) {
   }
   etx_run_session session;
   const etx_run_session_options session_options = {
-      options->data.items, options->data.count, (size_t)options->threads};
+      options->data.items, options->data.count, (size_t)options->threads,
+      options->uses_regions};
   const etx_status status =
       etx_run_session_open(&session, options->file, &session_options, &diag);
   if (status != ETX_OK)
@@ -323,6 +331,10 @@ int etx_cmd_run(int argc, char** argv) {
                     "threads for large operators (default: 1); results are "
                     "bit-equal for any number",
                     &options.threads),
+          ETX_FLAG("parallel-regions", 0,
+                   "run independent parts of a method on the threads of "
+                   "--threads at the same time; results are bit-equal",
+                   &options.uses_regions),
           ETX_TEXT("profile", 0, "FILE",
                    "write the call, or those of --case, as a trace for Chrome "
                    "and Perfetto: operators and memory",

@@ -80,7 +80,7 @@ static etx_status execute(bundle_runner* run) {
                          etx_plural(run->method->input_count), count);
   }
   for (size_t i = 0; i < count; ++i) ETX_TRY(set_input(run, i));
-  return etx_method_run(run->method, &run->diag);
+  return etx_run_session_run(run->session, run->method, &run->diag);
 }
 
 static etx_tolerance tolerance_of(const bundle_runner* run, etx_dtype dtype) {

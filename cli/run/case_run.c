@@ -228,7 +228,8 @@ static void check_state_names(case_runner* run) {
 static etx_status run_refused_call(case_runner* run) {
   const etx_diag before = *run->diag;
   etx_status status = set_inputs(run);
-  if (status == ETX_OK) status = etx_method_run(run->method, run->diag);
+  if (status == ETX_OK)
+    status = etx_run_session_run(run->session, run->method, run->diag);
   ++run->result->call_count;
   if (status == ETX_OUT_OF_MEMORY) return status;
   if (status == ETX_OK) {
@@ -247,7 +248,7 @@ static etx_status run_call(case_runner* run) {
   ETX_TRY(set_inputs(run));
   ETX_TRY(
       run->sink->profile == NULL
-          ? etx_method_run(run->method, run->diag)
+          ? etx_run_session_run(run->session, run->method, run->diag)
           : etx_run_profile_call(run->sink->profile, run->method, run->diag));
   ++run->result->call_count;
   ETX_TRY(check_outputs(run));

@@ -6,6 +6,7 @@
 
 #include "cli/tensors/host_tensor.h"
 #include "cli/base/input_path.h"
+#include "format/base/independent_regions.h"
 #include "cli/base/plural.h"
 
 // A data file that does not exist is a mistake of the user (exit code 2), not a
@@ -67,6 +68,10 @@ static void close_pool(etx_run_session* session) {
   free(session->pool_memory);
 }
 
+static size_t limit_of(size_t threads) {
+  return threads < ETX_REGIONS_MOST ? threads : ETX_REGIONS_MOST;
+}
+
 etx_status etx_run_session_open(etx_run_session* session, const char* path,
                                 const etx_run_session_options* options,
                                 etx_diag* diag) {
@@ -79,6 +84,7 @@ etx_status etx_run_session_open(etx_run_session* session, const char* path,
     etx_pte_file_close(&session->file);
     return status;
   }
+  session->region_limit = options->uses_regions ? limit_of(threads) : 0;
   status = open_program(session, options, diag);
   if (status != ETX_OK) close_pool(session);
   return status;
@@ -87,6 +93,7 @@ etx_status etx_run_session_open(etx_run_session* session, const char* path,
 void etx_run_session_close(etx_run_session* session) {
   etx_module_shared_close(&session->shared);
   etx_module_close(&session->module);
+  etx_run_regions_release(&session->regions);
   etx_pte_file_close(&session->file);
   close_pool(session);
 }
@@ -152,4 +159,14 @@ etx_status etx_run_session_method(etx_run_session* session, const char* name,
   }
   *out_method = method;
   return ETX_OK;
+}
+
+etx_status etx_run_session_run(etx_run_session* session, etx_method* method,
+                               etx_diag* diag) {
+  if (session->region_limit > 0) {
+    ETX_TRY(etx_run_regions_use(&session->regions, method,
+                                &session->pool.launcher, session->region_limit,
+                                diag));
+  }
+  return etx_method_run(method, diag);
 }

@@ -5,13 +5,15 @@
 #define ETX_CLI_RUN_RUN_SESSION_H
 
 #include "cli/program/pte_file.h"
+#include "cli/run/run_regions.h"
 #include "runtime/module/module.h"
 #include "runtime/threads/thread_pool.h"
 
 typedef struct etx_run_session_options {
   const char* const* data_paths;  // data files (.ptd) of the program
   size_t data_count;
-  size_t threads;  // for its kernels; 0 counts as 1
+  size_t threads;     // for its kernels; 0 counts as 1
+  bool uses_regions;  // independent parts of methods run on these threads
 } etx_run_session_options;
 
 typedef struct etx_run_session {
@@ -20,6 +22,8 @@ typedef struct etx_run_session {
   void* pool_memory;
   etx_module module;
   etx_module_shared shared;  // has the initial values after opening
+  size_t region_limit;       // parallel regions at a time; 0: methods use none
+  etx_run_regions regions;   // their memory
 } etx_run_session;
 
 // Opens the program and its data files, starts the threads and initialises the
@@ -35,5 +39,10 @@ ETX_MUST_USE etx_status etx_run_session_method(etx_run_session* session,
                                                const char* name,
                                                etx_method** out_method,
                                                etx_diag* diag);
+
+// Runs a method whose inputs are set, with regions if the session was opened
+// with them.
+ETX_MUST_USE etx_status etx_run_session_run(etx_run_session* session,
+                                            etx_method* method, etx_diag* diag);
 
 #endif

@@ -316,7 +316,8 @@ static etx_status show_results(single_call_runner* run) {
 
 static etx_exit run_method(single_call_runner* run) {
   if (run->what->profile == NULL) {
-    const etx_status status = etx_method_run(run->method, &run->diag);
+    const etx_status status =
+        etx_run_session_run(run->session, run->method, &run->diag);
     return status == ETX_OK ? ETX_EXIT_DONE : fail_run(run, status);
   }
   etx_run_profile profile;

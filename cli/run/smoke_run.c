@@ -4,67 +4,70 @@
 #include "cli/program/port.h"
 #include "format/tensor/layout.h"
 
+// ---- inputs ----
+
+// The smallest or largest size of dimension `dim` of an input (-1: of an
+// integer input); `otherwise` if it is fixed.
+static int64_t bound(const etx_zero_inputs* z, const etx_port* port,
+                     int32_t dim, int64_t otherwise) {
+  etx_blob_input_dim row;
+  etx_blob_symbol symbol;
+  if (!etx_port_dim(z->program, z->name, port, dim, &row, &symbol)) {
+    return otherwise;
+  }
+  const int64_t value = z->largest ? symbol.maximum : symbol.minimum;
+  return row.factor * value + row.offset;
+}
+
+static etx_status set_zeros(const etx_zero_inputs* z, const etx_port* port,
+                            etx_diag* diag) {
+  const etx_pte_tensor* const stated = &port->info.value.as.tensor;
+  etx_host_tensor zeros = {.dtype = stated->dtype, .rank = stated->rank};
+  for (size_t i = 0; i < stated->rank; ++i) {
+    zeros.sizes[i] = (int32_t)bound(z, port, (int32_t)i, stated->sizes[i]);
+  }
+  ETX_TRY(etx_host_tensor_allocate(&zeros, z->pool, diag));
+  // All elements are equal, so any dimension order will do.
+  int32_t strides[ETX_MAX_RANK];
+  if (!etx_layout_strides(zeros.sizes, stated->dim_order, zeros.rank,
+                          strides)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "the strides of an input do not fit in 32 bits");
+  }
+  etx_tensor view = etx_host_tensor_view(&zeros);
+  view.strides = strides;
+  return etx_method_set_input(z->method, port->index, &view, diag);
+}
+
+static etx_status set_scalar(const etx_zero_inputs* z, const etx_port* port,
+                             etx_diag* diag) {
+  etx_value value = etx_port_fixed_value(port);
+  if (value.kind == ETX_VALUE_INT) {
+    value.as.integer = bound(z, port, -1, value.as.integer);
+  }
+  return etx_method_set_value(z->method, port->index, &value, diag);
+}
+
+etx_status etx_zero_inputs_set(const etx_zero_inputs* inputs, etx_diag* diag) {
+  for (size_t i = 0; i < inputs->method->input_count; ++i) {
+    etx_port port;
+    ETX_TRY(etx_port_input(inputs->program, inputs->name, i, &port, diag));
+    ETX_TRY(port.info.kind == ETX_PTE_TENSOR ? set_zeros(inputs, &port, diag)
+                                             : set_scalar(inputs, &port, diag));
+  }
+  return ETX_OK;
+}
+
+// ---- calls ----
+
 typedef struct smoke_runner {
   etx_run_session* session;
   const etx_smoke_sink* sink;
   etx_text name;
   etx_method* method;
-  bool largest;
   etx_pool pool;
   etx_diag diag;
 } smoke_runner;
-
-// The smallest or largest size of dimension `dim` of an input (-1: of an
-// integer input); `otherwise` if it is fixed.
-static int64_t bound(const smoke_runner* run, const etx_port* port, int32_t dim,
-                     int64_t otherwise) {
-  etx_blob_input_dim row;
-  etx_blob_symbol symbol;
-  if (!etx_port_dim(&run->session->module.program, run->name, port, dim, &row,
-                    &symbol)) {
-    return otherwise;
-  }
-  const int64_t value = run->largest ? symbol.maximum : symbol.minimum;
-  return row.factor * value + row.offset;
-}
-
-static etx_status set_zeros(smoke_runner* run, const etx_port* port) {
-  const etx_pte_tensor* const stated = &port->info.value.as.tensor;
-  etx_host_tensor zeros = {.dtype = stated->dtype, .rank = stated->rank};
-  for (size_t i = 0; i < stated->rank; ++i) {
-    zeros.sizes[i] = (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
-  }
-  ETX_TRY(etx_host_tensor_allocate(&zeros, &run->pool, &run->diag));
-  // All elements are equal, so any dimension order will do.
-  int32_t strides[ETX_MAX_RANK];
-  if (!etx_layout_strides(zeros.sizes, stated->dim_order, zeros.rank,
-                          strides)) {
-    return etx_diag_fail(&run->diag, ETX_OUT_OF_RANGE,
-                         "the strides of an input do not fit in 32 bits");
-  }
-  etx_tensor view = etx_host_tensor_view(&zeros);
-  view.strides = strides;
-  return etx_method_set_input(run->method, port->index, &view, &run->diag);
-}
-
-static etx_status set_scalar(smoke_runner* run, const etx_port* port) {
-  etx_value value = etx_port_fixed_value(port);
-  if (value.kind == ETX_VALUE_INT) {
-    value.as.integer = bound(run, port, -1, value.as.integer);
-  }
-  return etx_method_set_value(run->method, port->index, &value, &run->diag);
-}
-
-static etx_status set_inputs(smoke_runner* run) {
-  for (size_t i = 0; i < run->method->input_count; ++i) {
-    etx_port port;
-    ETX_TRY(etx_port_input(&run->session->module.program, run->name, i, &port,
-                           &run->diag));
-    ETX_TRY(port.info.kind == ETX_PTE_TENSOR ? set_zeros(run, &port)
-                                             : set_scalar(run, &port));
-  }
-  return ETX_OK;
-}
 
 static bool depends_on_data(etx_status status) {
   return status == ETX_BAD_ARGUMENT || status == ETX_OUT_OF_RANGE;
@@ -73,13 +76,14 @@ static bool depends_on_data(etx_status status) {
 static etx_status call_once(smoke_runner* run, bool largest) {
   const etx_text all = {NULL, 0};
   etx_smoke_outcome outcome = ETX_SMOKE_PASSED;
-  run->largest = largest;
+  const etx_zero_inputs zeros = {&run->session->module.program, run->method,
+                                 run->name, largest, &run->pool};
   etx_diag_init(&run->diag);
   etx_status status =
       etx_shared_memory_reset(&run->session->shared.memory, all, &run->diag);
-  if (status == ETX_OK) status = set_inputs(run);
+  if (status == ETX_OK) status = etx_zero_inputs_set(&zeros, &run->diag);
   if (status == ETX_OK) {
-    status = etx_method_run(run->method, &run->diag);
+    status = etx_run_session_run(run->session, run->method, &run->diag);
     if (depends_on_data(status)) {
       outcome = ETX_SMOKE_REFUSED_DATA;
       status = ETX_OK;

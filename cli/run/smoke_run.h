@@ -8,6 +8,20 @@
 #define ETX_CLI_RUN_SMOKE_RUN_H
 
 #include "cli/run/run_session.h"
+#include "exporter/host/host_memory.h"
+
+// Inputs of zeros for a loaded method.
+typedef struct etx_zero_inputs {
+  const etx_program* program;
+  etx_method* method;
+  etx_text name;   // of the method
+  bool largest;    // at the largest sizes, not at the smallest
+  etx_pool* pool;  // has the memory, which the method borrows
+} etx_zero_inputs;
+
+// Sets all inputs.
+ETX_MUST_USE etx_status etx_zero_inputs_set(const etx_zero_inputs* inputs,
+                                            etx_diag* diag);
 
 typedef enum etx_smoke_outcome {
   ETX_SMOKE_PASSED,

@@ -430,7 +430,36 @@ etx_status etx_method_use_regions(etx_method* method,
   return etx_diag_seal(diag, status);
 }
 
+static bool uses_regions(const etx_method* method) {
+  return method->run_all == run_all_regions;
+}
+
 size_t etx_method_region_steps(const etx_method* method) {
-  return method->run_all == run_all_regions ? method->regions->beside_others
-                                            : 0;
+  return uses_regions(method) ? method->regions->beside_others : 0;
+}
+
+bool etx_method_region_step_at(const etx_method* method, size_t step,
+                               etx_region_step* out_step) {
+  if (!uses_regions(method) || step >= method->regions->step_count ||
+      method->regions->step_count != method->step_count) {
+    return false;
+  }
+  const etx_method_record* const record =
+      etx_record_of_call(method->steps[step].call);
+  *out_step =
+      (etx_region_step){.instruction = (size_t)(record - method->records),
+                        .group_end = method->regions->group_ends[step],
+                        .region = method->regions->regions[step]};
+  return true;
+}
+
+etx_bytes_mut etx_method_region_temporary(const etx_method* method,
+                                          size_t region) {
+  const etx_bytes_mut none = {NULL, 0};
+  if (!uses_regions(method) || region >= method->regions->region_limit) {
+    return none;
+  }
+  const etx_bytes_mut memory = {method->regions->runs[region].temporary,
+                                method->temporary.size};
+  return memory.size == 0 ? none : memory;
 }

@@ -31,7 +31,7 @@ static void leave(int code) { syscall(SYS_exit, code); }
 static void run_method(const char* path, const char* name, bool asks) {
   static const etx_synthetic_input_options input_options = {NULL, NULL, NULL,
                                                             0};
-  static const etx_run_session_options options = {NULL, 0, 1};
+  static const etx_run_session_options options = {.threads = 1};
   static etx_run_session session;
   etx_synthetic_inputs inputs;
   etx_method* method = NULL;

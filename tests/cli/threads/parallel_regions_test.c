@@ -128,7 +128,7 @@ static void set_input(encoder* e, size_t index, void* data, etx_dtype dtype,
 }
 
 static void open_encoder(encoder* e, const char* path, size_t threads) {
-  const etx_run_session_options options = {NULL, 0, threads};
+  const etx_run_session_options options = {.threads = threads};
   memset(e, 0, sizeof *e);
   etx_diag_init(&diag);
   require_ok(etx_run_session_open(&e->session, path, &options, &diag));
@@ -331,6 +331,123 @@ static void memory_and_limits_are_exact(void** state) {
   free(memory);
 }
 
+// ---- the commands ----
+
+enum { SMALL_ROWS = 32, SMALL_COLUMNS = 128, SMALL_LAYERS = 4 };
+
+// Two branches of softmax and tanh, the first of which begins with rows
+// selected by `i` and the second with rows selected by `k`.
+static void write_small_model(const char* path) {
+  FILE* const file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file, "etx: 1\nmethod: small\ninputs:\n");
+  fprintf(file, "  - {name: i, type: 'int64[%d]'}\n", SMALL_ROWS);
+  fprintf(file, "  - {name: k, type: 'int64[%d]'}\n", SMALL_ROWS);
+  fprintf(file, "  - {name: x, type: 'float32[%d]'}\nnodes:\n", SMALL_COLUMNS);
+  fprintf(file,
+          "  - {out: r, op: aten.expand_copy.default, args: [x, [%d, %d]]}\n",
+          SMALL_ROWS, SMALL_COLUMNS);
+  for (int b = 0; b < 2; ++b) {
+    const char c = "ik"[b];
+    fprintf(file,
+            "  - {out: %c0, op: aten.index_select.default, "
+            "args: [r, 0, %c]}\n",
+            c, c);
+    for (int l = 0; l < SMALL_LAYERS; ++l) {
+      fprintf(file,
+              "  - {out: s%c%d, op: aten._softmax.default, "
+              "args: [%c%d, 1, false]}\n",
+              c, l, c, l);
+      fprintf(file, "  - {out: %c%d, op: aten.%s.default, args: [s%c%d]}\n", c,
+              l + 1, b == 0 ? "tanh" : "sin", c, l);
+    }
+  }
+  fprintf(file, "  - {out: y, op: aten.mul.Tensor, args: [i%d, k%d]}\n",
+          SMALL_LAYERS, SMALL_LAYERS);
+  fprintf(file, "outputs: [y]\n");
+  fclose(file);
+}
+
+// "i=[0, 7, 14, ...]", with `wrong` at position 5 if it is not 0.
+static const char* list_indices(char* out, size_t size, char name, int step,
+                                int wrong) {
+  size_t at = (size_t)snprintf(out, size, "%c=[", name);
+  for (int r = 0; r < SMALL_ROWS; ++r) {
+    at +=
+        (size_t)snprintf(out + at, size - at, "%s%d", r == 0 ? "" : ", ",
+                         r == 5 && wrong != 0 ? wrong : r * step % SMALL_ROWS);
+  }
+  snprintf(out + at, size - at, "]");
+  return out;
+}
+
+static const char* list_values(char* out, size_t size) {
+  size_t at = (size_t)snprintf(out, size, "x=[");
+  for (int c = 0; c < SMALL_COLUMNS; ++c) {
+    at += (size_t)snprintf(out + at, size - at, "%s%d.25", c == 0 ? "" : ", ",
+                           c * 5 % 7 - 3);
+  }
+  snprintf(out + at, size - at, "]");
+  return out;
+}
+
+// Runs the small model with and without regions, and expects the same code,
+// messages and results.
+static void run_small(const char* path, int wrong_i, int wrong_k, int code) {
+  char i[512], k[512], x[2048], out[PATH_BYTES + 16], plain[PATH_BYTES],
+      found[PATH_BYTES];
+  snprintf(plain, sizeof plain, "%s/plain.npy", command_directory);
+  snprintf(found, sizeof found, "%s/found.npy", command_directory);
+  snprintf(out, sizeof out, "output_0=%s", plain);
+  list_indices(i, sizeof i, 'i', 7, wrong_i);
+  list_indices(k, sizeof k, 'k', 3, wrong_k);
+  list_values(x, sizeof x);
+  command_result expected =
+      command_run(WORDS(ETX, "run", path, "small", "--in", i, "--in", k, "--in",
+                        x, "--out", out));
+  if (expected.code != code) fail_msg("%s", expected.err);
+  snprintf(out, sizeof out, "output_0=%s", found);
+  for (int run = 0; run < 5; ++run) {
+    command_result result = command_run(
+        WORDS(ETX, "run", path, "small", "--in", i, "--in", k, "--in", x,
+              "--out", out, "--threads", "2", "--parallel-regions"));
+    assert_int_equal(result.code, code);
+    assert_string_equal(result.err, expected.err);
+    if (code == 0) command_expect_same_files(plain, found);
+    command_end(&result);
+  }
+  command_end(&expected);
+}
+
+static void the_commands_use_regions(void** state) {
+  char model[PATH_BYTES], path[PATH_BYTES];
+  (void)state;
+  snprintf(model, sizeof model, "%s/small.yaml", command_directory);
+  snprintf(path, sizeof path, "%s/small.pte", command_directory);
+  write_small_model(model);
+  command_expect(
+      0, WORDS(ETX, "plan", model, "-o", path, "-q", "--parallel-regions"));
+  command_expect_out(0, WORDS(ETX, "verify", path, "--parallel-regions", "2"),
+                     "may run at the same time and share no byte");
+  run_small(path, 0, 0, 0);
+  run_small(path, 100, 200, 5);
+  run_small(path, 0, 200, 5);
+  run_small(path, 100, 0, 5);
+  command_expect_out(
+      0, WORDS(ETX, "run", path, "--smoke", "-t", "2", "--parallel-regions"),
+      "2 calls passed");
+  command_expect_out(0,
+                     WORDS(ETX, "bench", path, "--threads", "2", "--seconds",
+                           "0.01", "--parallel-regions"),
+                     "small");
+  command_expect_err(2,
+                     WORDS(ETX, "run", path, "small", "--profile", "trace.json",
+                           "--parallel-regions"),
+                     "cannot be combined with --parallel-regions");
+  command_expect_err(2, WORDS(ETX, "verify", path, "--parallel-regions", "65"),
+                     "expected 1 to 64");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(regions_give_the_same_bits),
@@ -339,6 +456,7 @@ int main(void) {
       cmocka_unit_test(only_the_option_keeps_branches_apart),
       cmocka_unit_test(a_launcher_may_refuse),
       cmocka_unit_test(memory_and_limits_are_exact),
+      cmocka_unit_test(the_commands_use_regions),
   };
   return cmocka_run_group_tests_name("parallel_regions", tests, set_up,
                                      command_tear_down);

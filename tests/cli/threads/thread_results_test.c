@@ -37,7 +37,7 @@ static void require_ok(etx_status status) {
 
 static void open_session(etx_run_session* session, const char* path,
                          size_t threads) {
-  const etx_run_session_options options = {NULL, 0, threads};
+  const etx_run_session_options options = {.threads = threads};
   etx_diag_init(&diag);
   require_ok(etx_run_session_open(session, path, &options, &diag));
   pool_run = session->pool.parallel.parallel_for;

@@ -9,9 +9,8 @@
 #include "tests/cli/verify/shadow_memory.h"
 
 enum {
-  MAX_STEPS = 400,   // in one run of a method
-  MAX_CHOICES = 6,   // jumps of a run that are tried both ways
-  MAX_TOUCHED = 64,  // tensors of one instruction
+  MAX_STEPS = 400,  // in one run of a method
+  MAX_CHOICES = 6,  // jumps of a run that are tried both ways
 };
 
 typedef struct jump_choices {
@@ -21,18 +20,12 @@ typedef struct jump_choices {
 
 // ---- instructions ----
 
-typedef struct touched {
-  uint32_t reads[MAX_TOUCHED];
-  bool is_first[MAX_TOUCHED];  // by read: the first tensor argument
-  size_t read_count;
-  uint32_t writes[MAX_TOUCHED];
-  size_t write_count;
-} touched;
-
-static void touch(touched* t, uint32_t value, bool is_first, bool is_written) {
-  if (t->read_count == MAX_TOUCHED || t->write_count == MAX_TOUCHED) {
+static void touch(shadow_touched* t, uint32_t value, bool is_first,
+                  bool is_written) {
+  if (t->read_count == SHADOW_MOST_TOUCHED ||
+      t->write_count == SHADOW_MOST_TOUCHED) {
     fprintf(stderr, "shadow execution: more than %d tensors in a call\n",
-            MAX_TOUCHED);
+            SHADOW_MOST_TOUCHED);
     exit(1);
   }
   if (is_written) {
@@ -60,8 +53,9 @@ static bool replaces_all(const etx_op* op) {
          strcmp(op->name, "executorch_prim::et_copy_index") == 0;
 }
 
-static void read_arguments(const shadow_method* m, const etx_op* op,
-                           const etx_pte_instruction* call, touched* t) {
+void shadow_execution_touch(const shadow_method* m, const etx_op* op,
+                            const etx_pte_instruction* call,
+                            shadow_touched* t) {
   etx_argument_cursor cursor = etx_argument_first(op->arguments);
   etx_argument argument;
   bool seen = false;
@@ -105,7 +99,7 @@ static bool is_read_first(const shadow_method* m, const etx_op* op,
 }
 
 static void check_reads(shadow_memory* s, const shadow_method* m,
-                        const touched* t) {
+                        const shadow_touched* t) {
   for (size_t i = 0; i < t->read_count; ++i) {
     if (shadow_memory_holds(s, m, t->reads[i])) continue;
     shadow_memory_wrong(s, m, "is read and not valid", t->reads[i]);
@@ -174,7 +168,7 @@ static byte_stamp* bytes_of(const shadow_method* m, uint32_t value) {
 
 // True if a kernel that has already written can still read argument `read`.
 static bool is_still_there(const shadow_method* m, const etx_op* op,
-                           const touched* t, size_t read,
+                           const shadow_touched* t, size_t read,
                            const byte_stamp* bytes) {
   const byte_slot* const at = &m->slots[t->reads[read]];
   if (at->at.memory == NULL) return true;
@@ -198,18 +192,18 @@ static bool writes_no_byte(const etx_op* op) {
          strcmp(op->name, "dim_order_ops::_empty_dim_order") == 0;
 }
 
-static void run_call(shadow_memory* s, shadow_method* m,
-                     const etx_pte_instruction* call) {
+void shadow_execution_call(shadow_memory* s, shadow_method* m,
+                           const etx_pte_instruction* call) {
   const etx_pte_operator name =
       etx_pte_operator_at(&m->plan, (size_t)call->index);
   const etx_op* const op = etx_op_find(name.name, name.overload);
-  touched t = {0};
+  shadow_touched t = {0};
   if (writes_no_byte(op)) return;
   if (etx_op_makes_view(op)) {
     view_slot(s, m, op, call);
     return;
   }
-  read_arguments(m, op, call, &t);
+  shadow_execution_touch(m, op, call, &t);
   check_reads(s, m, &t);
   byte_stamp** const wanted = calloc(t.read_count + 1, sizeof *wanted);
   for (size_t i = 0; i < t.read_count; ++i) wanted[i] = bytes_of(m, t.reads[i]);
@@ -226,8 +220,8 @@ static void run_call(shadow_memory* s, shadow_method* m,
 
 // ---- runs ----
 
-static void enter(shadow_memory* s, shadow_method* m) {
-  uint32_t inputs[MAX_TOUCHED];
+void shadow_execution_enter(shadow_memory* s, shadow_method* m) {
+  uint32_t inputs[SHADOW_MOST_TOUCHED];
   const size_t count = etx_pte_input_count(&m->plan);
   size_t used = 0;
   for (size_t v = 0; v < m->slot_count; ++v) {
@@ -248,7 +242,7 @@ static void enter(shadow_memory* s, shadow_method* m) {
 }
 
 // Checks what the caller and later calls read.
-static void leave(shadow_memory* s, shadow_method* m) {
+void shadow_execution_leave(shadow_memory* s, shadow_method* m) {
   const size_t outputs = etx_pte_output_count(&m->plan);
   const size_t inputs = etx_pte_input_count(&m->plan);
   for (size_t i = 0; i < outputs; ++i) {
@@ -321,7 +315,7 @@ static void run_chain(shadow_memory* s, shadow_method* m, size_t chain,
     ++pc;
     switch (at.kind) {
       case ETX_PTE_KERNEL_CALL:
-        run_call(s, m, &at);
+        shadow_execution_call(s, m, &at);
         break;
       case ETX_PTE_MOVE_CALL:
         if (m->slots[at.index].is_tensor) {
@@ -351,12 +345,12 @@ static void run_method(shadow_memory* s, shadow_method* m, unsigned ways) {
   const size_t bytes = s->arena_bytes[ETX_MEMORY_STATE] * sizeof(byte_stamp);
   byte_stamp* const before = malloc(bytes + 1);
   memcpy(before, s->arenas[ETX_MEMORY_STATE], bytes);
-  enter(s, m);
+  shadow_execution_enter(s, m);
   for (size_t c = 0; c < chains; ++c) {
     run_chain(s, m, c, &choices, &steps);
   }
   if (steps < MAX_STEPS) {
-    leave(s, m);
+    shadow_execution_leave(s, m);
     shadow_memory_check_states(s, m);
   } else {
     // The run was stopped in an endless loop and did not reach the end. What it

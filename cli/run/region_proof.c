@@ -4,6 +4,7 @@
 
 #include "cli/run/smoke_run.h"
 #include "cli/verify/verify_regions.h"
+#include "format/base/independent_regions.h"
 #include "format/pte/reserved_names.h"
 #include "runtime/regions.h"
 
@@ -82,8 +83,9 @@ static etx_status prove_method(region_prover* p) {
   const etx_zero_inputs zeros = {&p->session->module.program, p->method,
                                  p->name, true, p->pool};
   ETX_TRY(etx_zero_inputs_set(&zeros, p->diag));
-  ETX_TRY(etx_run_regions_use(&p->session->regions, p->method,
-                              &p->session->pool.launcher, p->limit, p->diag));
+  ETX_TRY(etx_module_regions_use(&p->session->regions, p->method,
+                                 &p->session->pool.launcher, p->limit,
+                                 p->diag));
   return prove_schedule(p);
 }
 
@@ -93,6 +95,11 @@ etx_status etx_region_proof_run(etx_run_session* session, size_t limit,
   const etx_program* const program = &session->module.program;
   const size_t count = etx_program_method_count(program);
   etx_region_proof_report report = {0};
+  if (limit > ETX_REGIONS_MOST) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "%z regions at a time, expected 1 to %z", limit,
+                         (size_t)ETX_REGIONS_MOST);
+  }
   for (size_t i = 0; i < count; ++i) {
     etx_method_info info;
     etx_pool pool;

@@ -6,7 +6,6 @@
 
 #include "cli/tensors/host_tensor.h"
 #include "cli/base/input_path.h"
-#include "format/base/independent_regions.h"
 #include "cli/base/plural.h"
 
 // A data file that does not exist is a mistake of the user (exit code 2), not a
@@ -68,10 +67,6 @@ static void close_pool(etx_run_session* session) {
   free(session->pool_memory);
 }
 
-static size_t limit_of(size_t threads) {
-  return threads < ETX_REGIONS_MOST ? threads : ETX_REGIONS_MOST;
-}
-
 etx_status etx_run_session_open(etx_run_session* session, const char* path,
                                 const etx_run_session_options* options,
                                 etx_diag* diag) {
@@ -84,16 +79,16 @@ etx_status etx_run_session_open(etx_run_session* session, const char* path,
     etx_pte_file_close(&session->file);
     return status;
   }
-  session->region_limit = options->uses_regions ? limit_of(threads) : 0;
+  session->region_limit = options->uses_regions ? threads : 0;
   status = open_program(session, options, diag);
   if (status != ETX_OK) close_pool(session);
   return status;
 }
 
 void etx_run_session_close(etx_run_session* session) {
+  etx_module_regions_release(&session->regions);
   etx_module_shared_close(&session->shared);
   etx_module_close(&session->module);
-  etx_run_regions_release(&session->regions);
   etx_pte_file_close(&session->file);
   close_pool(session);
 }
@@ -164,9 +159,9 @@ etx_status etx_run_session_method(etx_run_session* session, const char* name,
 etx_status etx_run_session_run(etx_run_session* session, etx_method* method,
                                etx_diag* diag) {
   if (session->region_limit > 0) {
-    ETX_TRY(etx_run_regions_use(&session->regions, method,
-                                &session->pool.launcher, session->region_limit,
-                                diag));
+    ETX_TRY(etx_module_regions_use(&session->regions, method,
+                                   &session->pool.launcher,
+                                   session->region_limit, diag));
   }
   return etx_method_run(method, diag);
 }

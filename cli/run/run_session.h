@@ -5,8 +5,8 @@
 #define ETX_CLI_RUN_RUN_SESSION_H
 
 #include "cli/program/pte_file.h"
-#include "cli/run/run_regions.h"
 #include "runtime/module/module.h"
+#include "runtime/module/module_regions.h"
 #include "runtime/threads/thread_pool.h"
 
 typedef struct etx_run_session_options {
@@ -23,7 +23,7 @@ typedef struct etx_run_session {
   etx_module module;
   etx_module_shared shared;  // has the initial values after opening
   size_t region_limit;       // parallel regions at a time; 0: methods use none
-  etx_run_regions regions;   // their memory
+  etx_module_regions regions;  // their memory
 } etx_run_session;
 
 // Opens the program and its data files, starts the threads and initialises the

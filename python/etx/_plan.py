@@ -79,6 +79,7 @@ def plan(
     algorithm: str | None = None,
     source_lines: bool = False,
     pack: bool = False,
+    parallel_regions: bool = False,
     progress: Progress = None,
 ) -> Report:
     """Compiles a directory of methods (.yaml, .pt2, program.yaml) into a program.
@@ -102,6 +103,9 @@ def plan(
         instruction comes from, for messages, profiles and `etx diff`.
       pack: put the weights of layers with many rows, and of convolutions,
         into the program as products read them.
+      parallel_regions: keep the memory of independent parts of a method apart, so
+        that `load(..., parallel_regions=True)` can run them at the same time. The
+        method needs more scratch.
       progress: called with (stage, done, total) as stages begin; True shows them
         on the terminal, if there is one. What it raises ends up with the
         caller, and no program is written.
@@ -139,7 +143,7 @@ def plan(
                     _words(quantize), _words(concurrent),
                     _words([f"{name}={most}" for name, most in (cap or {}).items()]),
                     _text(passes), _text(state_layout),
-                    _text(algorithm), source_lines, pack, tell,
+                    _text(algorithm), source_lines, pack, parallel_regions, tell,
                 )
             )
         if answer["status"] != "OK":

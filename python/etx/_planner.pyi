@@ -14,6 +14,7 @@ def plan(
     algorithm: bytes | None,
     source_lines: bool,
     pack: bool,
+    parallel_regions: bool,
     progress: Callable[[str, int, int], object] | None,
     /,
 ) -> str: ...

@@ -57,7 +57,8 @@ class Program:
 
     Attributes:
       path: of the file, absolute.
-      threads: how many its kernels use.
+      threads: how many its runs use.
+      parallel_regions: True if independent parts of a method run at the same time.
       methods: MethodInfo by name; those that etx adds itself are left out.
       constants: values of constant methods by name.
       state: StateInfo by full name; empty for files of the stock exporter.
@@ -68,15 +69,19 @@ class Program:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = ()
+        self, path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
+        parallel_regions: bool = False,
     ) -> None:
         self.path = Path(path).absolute()
         self.threads = threads
+        self.parallel_regions = bool(parallel_regions)
         self._data = tuple(Path(item).absolute() for item in data)
         self._marks = _marks_of((self.path, *self._data))
         data_paths = tuple(bytes_of(item) for item in self._data)
         try:
-            self._native = _runtime.File(bytes_of(self.path), threads, data_paths)
+            self._native = _runtime.File(
+                bytes_of(self.path), threads, data_paths, self.parallel_regions
+            )
         except _errors.FileError as refused:
             # The library was given bytes and has no path for its message.
             raise refused.about(self.path) from None
@@ -214,7 +219,8 @@ class Program:
         if _marks_of((self.path, *self._data)) != self._marks:
             self.__dict__.pop("fingerprint", None)  # computed again from the new bytes
         data = tuple(map(str, self._data))
-        return _open_again, (str(self.path), self.fingerprint, self.threads, data)
+        options = (self.threads, data, self.parallel_regions)
+        return _open_again, (str(self.path), self.fingerprint, *options)
 
     def __repr__(self) -> str:
         lines = [f"<etx program '{self.path.name}'"]
@@ -224,7 +230,8 @@ class Program:
 
 
 def load(
-    path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = ()
+    path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
+    parallel_regions: bool = False,
 ) -> Program:
     """Maps a program file (.pte, of etx or of the stock exporter) and verifies it.
 
@@ -232,6 +239,10 @@ def load(
       path: the file. It must not change while it is mapped.
       threads: how many threads its kernels use; results do not depend on it.
       data: files (.ptd) that hold tensors of the program.
+      parallel_regions: True to run independent parts of a method at the same time on
+        these threads. Results and errors are those of a run without it. There are
+        more such parts in a program that was planned with
+        `plan(..., parallel_regions=True)`.
 
     Raises:
       HostError: the file cannot be read.
@@ -240,7 +251,7 @@ def load(
     """
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         raise _errors.ArgumentError(f"'threads' is {threads!r}, expected a number from 1 on")
-    return Program(path, threads=threads, data=data)
+    return Program(path, threads=threads, data=data, parallel_regions=parallel_regions)
 
 
 def _fingerprint_of(paths: Sequence[Path]) -> str:
@@ -266,9 +277,11 @@ def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
     return marks
 
 
-def _open_again(path: str, fingerprint: str, threads: int, data: tuple[str, ...]) -> Program:
+def _open_again(
+    path: str, fingerprint: str, threads: int, data: tuple[str, ...], parallel_regions: bool
+) -> Program:
     """Unpickles a program."""
-    program = Program(path, threads=threads, data=data)
+    program = Program(path, threads=threads, data=data, parallel_regions=parallel_regions)
     if program.fingerprint != fingerprint:
         raise _errors.FileError(
             f"'{path}' is not the file that was pickled",

@@ -25,6 +25,7 @@
 #include <Python.h>
 
 #include "runtime/module/module.h"
+#include "runtime/module/module_regions.h"
 #include "runtime/pool/instance_pool.h"
 #include "runtime/threads/thread_pool.h"
 
@@ -33,8 +34,9 @@ enum { ETX_PY_LOCAL_INPUTS = 16 };
 typedef struct etx_py_file {
   PyObject_HEAD etx_module module;  // the mapped file; runs nothing itself
   etx_thread_pool pool;
-  void* pool_memory;  // NULL: no threads
-  long pool_process;  // that started the threads
+  void* pool_memory;    // NULL: no threads
+  long pool_process;    // that started the threads
+  size_t region_limit;  // parallel regions at a time; 0: methods use none
   size_t session_count;
   size_t reader_count;  // calls that are copying its constants
   bool is_open;
@@ -54,7 +56,8 @@ typedef struct etx_py_session {
   PyObject_HEAD etx_py_file* file;  // a reference
   etx_module module;                // shares the file's
   etx_shared_memory shared;
-  void* block;        // memory of `shared`
+  void* block;                 // memory of `shared`
+  etx_module_regions regions;  // of its methods
   etx_py_pool* pool;  // a reference; NULL: the session has memory of its own
   etx_instance_lease lease;  // of the pool
   size_t view_count;         // Views of its memory

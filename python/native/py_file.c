@@ -88,15 +88,17 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
   return false;
 }
 
-// File(path: bytes, threads: int, data: tuple[bytes, ...])
+// File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool)
 static PyObject* file_new(PyTypeObject* type, PyObject* args,
                           PyObject* kwargs) {
   const char* path = NULL;
   Py_ssize_t threads = 1;
+  int regions = 0;
   PyObject* data = NULL;
   etx_diag diag;
   (void)kwargs;
-  if (!PyArg_ParseTuple(args, "ynO!", &path, &threads, &PyTuple_Type, &data)) {
+  if (!PyArg_ParseTuple(args, "ynO!p", &path, &threads, &PyTuple_Type, &data,
+                        &regions)) {
     return NULL;
   }
   const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -108,6 +110,9 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
     close_threads(file);
     Py_DECREF((PyObject*)file);
     return NULL;
+  }
+  if (regions != 0 && file->pool_memory != NULL) {
+    file->region_limit = (size_t)threads;
   }
   file->is_open = true;
   return (PyObject*)file;

@@ -4,6 +4,10 @@
 
 #include "python/native/native_internal.h"
 
+#include <unistd.h>
+
+#include "runtime/regions.h"
+
 PyTypeObject* etx_py_method_type;
 
 static bool place_named(etx_py_method* self, PyObject* kwargs,
@@ -60,11 +64,25 @@ static bool place_arguments(etx_py_method* self, PyObject* args,
   return true;
 }
 
+// A forked child has no threads of the pool, so it runs without regions.
+static etx_status use_regions(etx_py_method* self, etx_diag* diag) {
+  etx_py_file* const file = self->session->file;
+  etx_module_regions* const regions = &self->session->regions;
+  if (file->region_limit == 0) return ETX_OK;
+  if (file->pool_process != (long)getpid()) {
+    etx_module_regions_release(regions);
+    return ETX_OK;
+  }
+  return etx_module_regions_use(regions, self->method, &file->pool.launcher,
+                                file->region_limit, diag);
+}
+
 static etx_status run(etx_py_method* self, const etx_py_input* inputs,
                       etx_diag* diag) {
   for (size_t i = 0; i < self->input_count; ++i) {
     ETX_TRY(etx_method_set_value(self->method, i, &inputs[i].value, diag));
   }
+  ETX_TRY(use_regions(self, diag));
   return etx_method_run(self->method, diag);
 }
 
@@ -249,6 +267,14 @@ static PyObject* method_signature(PyObject* self, void* closure) {
   return Py_NewRef(((etx_py_method*)self)->signature);
 }
 
+// Instructions of a run that run beside others; 0 before the first call.
+static PyObject* method_region_steps(PyObject* object, void* closure) {
+  (void)closure;
+  const etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  return PyLong_FromSize_t(etx_method_region_steps(self->method));
+}
+
 static PyObject* method_repr(PyObject* self) {
   return PyUnicode_FromFormat("<etx method %S>",
                               ((etx_py_method*)self)->signature);
@@ -268,6 +294,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef fields[] = {
     {"signature", method_signature, NULL, "Its inputs and their types.", NULL},
+    {"region_steps", method_region_steps, NULL,
+     "Instructions that runs do beside others.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -42,6 +42,7 @@ typedef struct request {
   int target;
   int source_lines;
   int pack;
+  int parallel_regions;
   planner_options quantize;
   planner_options concurrent;
   planner_options cap;
@@ -119,6 +120,7 @@ static etx_status plan_module(planner_call* plan, etx_ir_module* module,
       .keep_layout = plan->in->layout,
       .source_lines = plan->in->source_lines != 0,
       .pack_weights = plan->in->pack != 0,
+      .parallel_regions = plan->in->parallel_regions != 0,
       .progress = plan->in->progress == Py_None ? NULL : tell,
       .progress_context = plan,
   };
@@ -240,19 +242,19 @@ static bool warn_of_former_names(const char* passes) {
 }
 
 // plan(input, output, target, quantize, concurrent, cap, passes, layout,
-//      algorithm, source_lines, pack, progress)
+//      algorithm, source_lines, pack, parallel_regions, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
   PyObject* quantize = NULL;
   PyObject* concurrent = NULL;
   PyObject* cap = NULL;
-  if (!PyArg_ParseTuple(args, "yO&iO!O!O!O&O&O&ppO", &in.input, text_or_none,
+  if (!PyArg_ParseTuple(args, "yO&iO!O!O!O&O&O&pppO", &in.input, text_or_none,
                         &in.output, &in.target, &PyTuple_Type, &quantize,
                         &PyTuple_Type, &concurrent, &PyTuple_Type, &cap,
                         text_or_none, &in.passes, text_or_none, &in.layout,
                         text_or_none, &in.algorithm, &in.source_lines, &in.pack,
-                        &in.progress) ||
+                        &in.parallel_regions, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
       !warn_of_former_names(in.passes)) {

@@ -107,6 +107,7 @@ static PyObject* session_new(PyTypeObject* type, PyObject* args,
 static bool close_session(etx_py_session* session, bool lets_others_run) {
   if (!session->is_open) return true;
   session->is_open = false;
+  etx_module_regions_release(&session->regions);
   if (session->pool != NULL) return etx_py_pool_put(session, lets_others_run);
   etx_module_close(&session->module);
   free(session->block);

@@ -78,15 +78,16 @@ mutates: {}
 """
 
 
-def make_program(source: Path, output: Path) -> Path:
+def make_program(source: Path, output: Path, *, parallel_regions: bool = False) -> Path:
     """Plans a directory of methods into a program file."""
     command = os.environ.get("ETX_COMMAND")
     if command is not None:
-        subprocess.run([command, "plan", source, "-o", output, "-q"], check=True)
+        regions = ["--parallel-regions"] if parallel_regions else []
+        subprocess.run([command, "plan", source, "-o", output, "-q", *regions], check=True)
     else:
         import etx
 
-        etx.plan(source, output)
+        etx.plan(source, output, parallel_regions=parallel_regions)
     return output
 
 

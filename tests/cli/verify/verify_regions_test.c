@@ -172,8 +172,8 @@ static void find_schedule(subject* s, size_t limit) {
   const etx_zero_inputs zeros = {&session.module.program, method,
                                  etx_text_of(s->model->name), true, &pool};
   require_ok(etx_zero_inputs_set(&zeros, &diag));
-  require_ok(etx_run_regions_use(&session.regions, method,
-                                 &session.pool.launcher, limit, &diag));
+  require_ok(etx_module_regions_use(&session.regions, method,
+                                    &session.pool.launcher, limit, &diag));
   s->schedule = (etx_verify_schedule){.method = etx_text_of(s->model->name),
                                       .steps = s->steps};
   while (etx_method_region_step_at(method, s->schedule.step_count, &at)) {

@@ -1,4 +1,4 @@
-#include "cli/verify/verify_method.h"
+#include "cli/verify/verify_internal.h"
 
 etx_status etx_verify_find_varying(const etx_verify_method* m,
                                    bool** out_varies) {
@@ -83,4 +83,85 @@ size_t etx_verify_successors(const etx_verify_method* m,
     return 1;
   }
   return next[1] == next[0] ? 1 : 2;
+}
+
+// ---- endless loops ----
+
+// The blocks that go on with each block, or with the end of the method, as
+// lists through `next`: entry 2 * b + w is way w of block b.
+typedef struct way_lists {
+  uint32_t* first;  // by block, and the end; ETX_VERIFY_NONE: empty
+  uint32_t* next;
+} way_lists;
+
+static etx_status list_ways(const etx_verify_method* m,
+                            const etx_verify_basic_blocks* b,
+                            way_lists* lists) {
+  lists->first =
+      etx_verify_arena_take(m->memory, b->count + 1, sizeof *lists->first);
+  lists->next =
+      etx_verify_arena_take(m->memory, 2 * b->count, sizeof *lists->next);
+  if (lists->first == NULL || lists->next == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i <= b->count; ++i) lists->first[i] = ETX_VERIFY_NONE;
+  for (uint32_t block = 0; block < b->count; ++block) {
+    uint32_t to[2];
+    const size_t count = etx_verify_successors(m, b, block, to);
+    for (uint32_t way = 0; way < count; ++way) {
+      lists->next[2 * block + way] = lists->first[to[way]];
+      lists->first[to[way]] = 2 * block + way;
+    }
+  }
+  return ETX_OK;
+}
+
+// Marks the blocks from which a path leads to the end.
+static etx_status mark_ending(const etx_verify_method* m,
+                              const etx_verify_basic_blocks* b, bool* ends) {
+  way_lists lists;
+  uint32_t* const open =
+      etx_verify_arena_take(m->memory, b->count + 1, sizeof *open);
+  size_t open_count = 0;
+  if (open == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(list_ways(m, b, &lists));
+  open[open_count++] = (uint32_t)b->count;
+  while (open_count > 0) {
+    uint32_t at = lists.first[open[--open_count]];
+    for (; at != ETX_VERIFY_NONE; at = lists.next[at]) {
+      if (ends[at / 2]) continue;
+      ends[at / 2] = true;
+      open[open_count++] = at / 2;
+    }
+  }
+  return ETX_OK;
+}
+
+// Names the first jump backwards behind a block from which no path leads to the
+// end.
+static etx_status refuse_endless(const etx_verify_method* m,
+                                 const etx_verify_basic_blocks* b,
+                                 uint32_t block) {
+  uint32_t to[2];
+  size_t count = etx_verify_successors(m, b, block, to);
+  while (to[count - 1] > block) {
+    block = to[0];
+    count = etx_verify_successors(m, b, block, to);
+  }
+  const uint32_t jump = b->first[block + 1] - 1;
+  return etx_verify_at(
+      m, jump,
+      etx_diag_fail(m->diag, ETX_BAD_FILE,
+                    "a jump leads back to instruction '%u', and nothing leaves "
+                    "that loop (method '%t')",
+                    (uint64_t)m->steps[m->steps[jump].target].index, m->name));
+}
+
+etx_status etx_verify_every_loop_ends(const etx_verify_method* m,
+                                      const etx_verify_basic_blocks* blocks) {
+  bool* const ends = etx_verify_arena_take(m->memory, blocks->count + 1, 1);
+  if (ends == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(mark_ending(m, blocks, ends));
+  for (uint32_t block = 0; block < blocks->count; ++block) {
+    if (!ends[block]) return refuse_endless(m, blocks, block);
+  }
+  return ETX_OK;
 }

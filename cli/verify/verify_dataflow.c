@@ -310,6 +310,7 @@ etx_status etx_verify_dataflow(etx_verify_method* m) {
   enter(&f);
   if (m->step_count == 0) return leave(&f);
   ETX_TRY(etx_verify_find_basic_blocks(m, &f.blocks));
+  ETX_TRY(etx_verify_every_loop_ends(m, &f.blocks));
   ETX_TRY(take_states(&f));
   return run_blocks(&f);
 }

@@ -181,6 +181,10 @@ ETX_MUST_USE etx_status etx_verify_find_basic_blocks(
 size_t etx_verify_successors(const etx_verify_method* m,
                              const etx_verify_basic_blocks* blocks,
                              uint32_t block, uint32_t next[2]);
+// Proves that every step can reach the end of the method. ETX_BAD_FILE: there
+// is a loop that nothing leaves.
+ETX_MUST_USE etx_status etx_verify_every_loop_ends(
+    const etx_verify_method* m, const etx_verify_basic_blocks* blocks);
 // Finds the values that can change at run time: inputs, targets of moves, and
 // scalar results of operators. All other numbers are constants of the file.
 ETX_MUST_USE etx_status etx_verify_find_varying(const etx_verify_method* m,

@@ -4,6 +4,7 @@
 
 #include "format/pte/reserved_names.h"
 #include "runtime/load/method_layout.h"
+#include "runtime/load/endless_loops.h"
 #include "runtime/load/method_records.h"
 #include "runtime/load/method_values.h"
 #include "runtime/load/number_scopes.h"
@@ -243,6 +244,7 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
   ETX_TRY(etx_method_decode_records(method, operators, diag));
   ETX_TRY(take_temporary(method, operators, diag));
   if (ETX_DYNAMIC && (method->flow & ETX_FLOW_JUMPS) != 0) {
+    ETX_TRY(etx_method_check_endless_loops(method, diag));
     etx_method_find_late_numbers(method);
   }
   if (ETX_DYNAMIC) etx_late_versions_init(method);

@@ -16,7 +16,7 @@ if [ -z "$python" ]; then
 fi
 sets=()
 for set in tiny kv counter swap prefix mixed halves integers planes gru cnn branches loops scans recurrent late llama \
-  weights whisper quantized; do
+  small_sizes weights whisper quantized; do
   sets+=("$here/tests/data/pt2/$set")
 done
 # Each of the two uses one processor, so they run at the same time.

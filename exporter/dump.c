@@ -189,6 +189,25 @@ static void put_shared(const etx_ir_module* module, etx_text_buffer* out) {
   if (separator[0] == ',') etx_text_put_string(out, "]\n");
 }
 
+static void put_caches(const etx_ir_module* module, etx_text_buffer* out) {
+  const char* heading = "caches:\n";
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    const etx_ir_cache* const cache = &module->buffers[i].cache;
+    if (!cache->is_cache) continue;
+    etx_text_put_string(out, heading);
+    heading = "";
+    etx_text_put_string(out, "  ");
+    etx_ir_print_literal(out, module->buffers[i].name);
+    etx_text_put_format(out, ": {dim: %u", (uint64_t)cache->dim);
+    if (cache->counter != ETX_IR_NONE) {
+      etx_text_put_string(out, ", length: ");
+      etx_ir_print_literal(out, module->buffers[cache->counter].name);
+    }
+    etx_text_put_format(out, ", overflow: %s}\n",
+                        etx_cache_overflow_name(cache->overflow));
+  }
+}
+
 static void put_constant_methods(const dump_writer* d, etx_text_buffer* out) {
   const etx_ir_module* const module = d->module;
   if (module->constant_method_count == 0) return;
@@ -266,6 +285,7 @@ static etx_status write_program(dump_writer* d, bool has_weights) {
   etx_text_buffer_init(&out, d->pool);
   etx_text_put_string(&out, "etx: 1\n");
   put_shared(d->module, &out);
+  put_caches(d->module, &out);
   etx_text_put_string(
       &out, has_weights ? "weights: [weights.safetensors]\n" : "weights: []\n");
   put_constant_methods(d, &out);

@@ -102,6 +102,17 @@ static etx_status add_constant_method(module_hasher* t,
   return out.status;
 }
 
+// Adds nothing for a state that is not a cache.
+static void add_cache(module_hasher* t, const etx_ir_buffer* buffer) {
+  const etx_ir_cache* const cache = &buffer->cache;
+  if (!cache->is_cache) return;
+  add_text(&t->hash, buffer->name);
+  add_number(&t->hash, cache->dim);
+  add_number(&t->hash, (uint64_t)cache->overflow);
+  if (cache->counter == ETX_IR_NONE) return;
+  add_text(&t->hash, t->module->buffers[cache->counter].name);
+}
+
 static etx_status add_module(module_hasher* t) {
   const etx_ir_module* const module = t->module;
   ETX_TRY(name_constants(t));
@@ -124,6 +135,9 @@ static etx_status add_module(module_hasher* t) {
   }
   for (size_t i = 0; i < module->quantize_count; ++i) {
     add_text(&t->hash, module->quantize[i].text);
+  }
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    add_cache(t, &module->buffers[i]);
   }
   return ETX_OK;
 }

@@ -314,6 +314,16 @@ class session {
                                         etx_text_of(name_or_prefix), &diag),
                 diag);
   }
+  // Keeps the first rows of caches (etx_shared_memory_truncate): of all, of one,
+  // of all below a module.
+  outcome truncate(std::uint64_t length, const char* name_or_prefix = "") {
+    etx_diag diag;
+    etx_diag_init(&diag);
+    return done(
+        etx_shared_memory_truncate(&shared_.memory, etx_text_of(name_or_prefix),
+                                   length, &diag),
+        diag);
+  }
   // The bytes of a snapshot of all states.
   std::size_t save_needed() const {
     return etx_shared_memory_save_needed(&shared_.memory);

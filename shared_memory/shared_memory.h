@@ -103,11 +103,55 @@ ETX_MUST_USE etx_status etx_shared_memory_save(const etx_shared_memory* shared,
                                                size_t* out_size,
                                                etx_diag* diag);
 
-// Takes all states from a snapshot and clears the torn mark. ETX_BAD_ARGUMENT:
-// it is of another program or layout, or damaged; then nothing changes.
+// Takes all states from a snapshot and clears the torn mark. Rows of caches
+// that a snapshot of a prefix does not have get their initial values.
+// ETX_BAD_ARGUMENT: it is of another program or layout, or damaged; then
+// nothing changes.
 ETX_MUST_USE etx_status etx_shared_memory_restore(etx_shared_memory* shared,
                                                   etx_bytes snapshot,
                                                   etx_diag* diag);
+
+// ---- caches ----
+//
+// A program may say which of its states are caches (`caches` in program.yaml):
+// states that methods append rows to, and of which the rows so far are live. A
+// program without that gets ETX_NOT_FOUND. A name is that of one cache, of a
+// module for all caches below it, or empty for all. ETX_BAD_STATE: a counter is
+// negative.
+
+// The number of rows that were appended to the caches of that name.
+// ETX_BAD_ARGUMENT: the program does not count them, or not all have as many.
+ETX_MUST_USE etx_status etx_shared_memory_length(
+    const etx_shared_memory* shared, etx_text name_or_prefix,
+    uint64_t* out_length, etx_diag* diag);
+
+// Keeps the first `length` rows of the caches of that name: the other rows get
+// their initial values, and counters are set to `length`. All other states stay
+// as they are. The cost is that of the rows that are dropped; in a cache
+// without a counter, of all rows from `length` on.
+//
+// ETX_OUT_OF_RANGE: a cache has fewer rows, or the rows to keep were
+// overwritten by later ones; ETX_BAD_ARGUMENT: a counter also counts the rows
+// of another cache; ETX_TORN_STATE: the state is torn. Then nothing changes.
+ETX_MUST_USE etx_status etx_shared_memory_truncate(etx_shared_memory* shared,
+                                                   etx_text name_or_prefix,
+                                                   uint64_t length,
+                                                   etx_diag* diag);
+
+// Bytes of a snapshot that holds the first `length` rows of every cache, and
+// all of every other state.
+ETX_MUST_USE etx_status etx_shared_memory_save_prefix_needed(
+    const etx_shared_memory* shared, uint64_t length, size_t* out_bytes,
+    etx_diag* diag);
+
+// Writes such a snapshot. It has the bytes that one would have after
+// etx_shared_memory_truncate of all caches. etx_shared_memory_restore takes it
+// back. Fails as these two do; ETX_OUT_OF_MEMORY: `out` is too small.
+ETX_MUST_USE etx_status etx_shared_memory_save_prefix(
+    const etx_shared_memory* shared, uint64_t length, etx_bytes_mut out,
+    size_t* out_size, etx_diag* diag);
+
+// ---- more sessions ----
 
 // Starts another session with a copy of this one's state (and torn mark).
 // ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: the block is too small or not aligned.

@@ -40,4 +40,25 @@ bool etx_shared_plan_next_name(const etx_program* program,
                                etx_shared_cursor* cursor,
                                etx_shared_state* out_state);
 
+// Fills memory with one element, whose size divides `bytes`: copies it, then
+// doubles what is copied.
+static inline void etx_shared_repeat(uint8_t* out, size_t bytes,
+                                     etx_bytes element) {
+  size_t done = element.size;
+  memcpy(out, element.data, done);
+  while (done < bytes) {
+    const size_t rest = bytes - done;
+    const size_t more = done < rest ? done : rest;
+    memcpy(out + done, out, more);
+    done += more;
+  }
+}
+
+// True if `prefix` is the name itself, a module that contains it, or empty.
+static inline bool etx_shared_name_matches(etx_text name, etx_text prefix) {
+  if (!etx_text_starts_with(name, prefix)) return false;
+  return prefix.size == 0 || name.size == prefix.size ||
+         name.data[prefix.size] == '.';
+}
+
 #endif

@@ -27,23 +27,8 @@ static void write_initial(uint8_t* arena, const etx_shared_state* state) {
   } else if (!state->row.is_uniform) {
     memcpy(out, state->initial.data, state->bytes);
   } else {
-    // Copies one element, then doubles what is copied.
-    size_t done = state->initial.size;
-    memcpy(out, state->initial.data, done);
-    while (done < state->bytes) {
-      const size_t rest = state->bytes - done;
-      const size_t more = done < rest ? done : rest;
-      memcpy(out + done, out, more);
-      done += more;
-    }
+    etx_shared_repeat(out, state->bytes, state->initial);
   }
-}
-
-// True if `prefix` is the name itself, a module that contains it, or empty.
-static bool matches(etx_text name, etx_text prefix) {
-  if (!etx_text_starts_with(name, prefix)) return false;
-  return prefix.size == 0 || name.size == prefix.size ||
-         name.data[prefix.size] == '.';
 }
 
 // True if the initial value is zero.
@@ -65,7 +50,9 @@ static size_t write_matching(const etx_program* program, uint8_t* arena,
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next(program, &cursor, &state)) {
-    if (is_zero(&state) != zeros || !matches(state.row.name, prefix)) continue;
+    if (is_zero(&state) != zeros ||
+        !etx_shared_name_matches(state.row.name, prefix))
+      continue;
     ++count;
     write_initial(arena, &state);
   }

@@ -116,7 +116,7 @@ static etx_exit run_recorded(etx_run_session* session,
   if (status != ETX_OK) {
     const char* const method = file.calls[result.refused_call].method;
     fprintf(stderr, "etx run: call %zu %s failed\n", result.refused_call,
-            method == NULL ? "(reset)" : method);
+            method == NULL ? "(reset or truncate)" : method);
     etx_error_report("run", options->file, status, &diag);
     etx_instruction_source_explain(&session->module.program.pte, &diag, "run",
                                    options->file);

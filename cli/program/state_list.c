@@ -1,5 +1,7 @@
 #include "cli/program/state_list.h"
 
+#include "format/cache_table/cache_table.h"
+
 static etx_state_row row_of_blob(const etx_blob_state* state) {
   const etx_state_row row = {.name = state->name,
                              .dtype = state->dtype,
@@ -52,6 +54,26 @@ static size_t most_rows(const etx_program* program) {
   return most;
 }
 
+// The caches among the states of a blob; their rows are in the blob's order.
+static etx_status mark_caches(const etx_program* program, etx_state_list* list,
+                              etx_diag* diag) {
+  etx_cache_table table;
+  const etx_status status =
+      etx_cache_table_open(&table, &program->pte, &program->blob, diag);
+  if (status == ETX_NOT_FOUND) return ETX_OK;
+  ETX_TRY(status);
+  for (size_t i = 0; i < table.count; ++i) {
+    const etx_cache cache = etx_cache_table_at(&table, i);
+    etx_state_row* const row = &list->rows[cache.state];
+    row->is_cache = true;
+    row->cache_dim = (uint32_t)cache.dim;
+    row->overflow = etx_cache_overflow_name((etx_cache_overflow)cache.overflow);
+    if (cache.counter == ETX_CACHE_NO_COUNTER) continue;
+    row->counter = list->rows[cache.counter].name;
+  }
+  return ETX_OK;
+}
+
 etx_status etx_state_list_read(const etx_program* program, etx_pool* pool,
                                etx_state_list* out_list, etx_diag* diag) {
   etx_state_list list = {NULL, 0};
@@ -65,6 +87,7 @@ etx_status etx_state_list_read(const etx_program* program, etx_pool* pool,
       const etx_blob_state state = etx_blob_state_at(&program->blob, i);
       list.rows[list.count++] = row_of_blob(&state);
     }
+    ETX_TRY(mark_caches(program, &list, diag));
   } else {
     for (size_t i = 0; i < etx_pte_plan_count(&program->pte); ++i) {
       const etx_pte_plan plan = etx_pte_plan_at(&program->pte, i);

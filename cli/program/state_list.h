@@ -14,8 +14,12 @@ typedef struct etx_state_row {
   size_t rank;
   uint32_t arena;
   uint64_t offset;
-  const char* initial;  // "zeros", "uniform", "constant", or "unknown"
-  uint32_t constant;    // position of its initial value, 0 if there is none
+  const char* initial;   // "zeros", "uniform", "constant", or "unknown"
+  uint32_t constant;     // position of its initial value, 0 if there is none
+  bool is_cache;         // the rest is set for caches only
+  uint32_t cache_dim;    // dimension of its rows
+  const char* overflow;  // "error", "ring" or "slide"
+  etx_text counter;      // state that counts its rows; empty: none
 } etx_state_row;
 
 typedef struct etx_state_list {

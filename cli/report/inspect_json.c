@@ -154,6 +154,16 @@ static etx_status json_of_method(const etx_program* program,
   return ETX_OK;
 }
 
+static json_t* json_of_cache(const etx_state_row* row) {
+  json_t* const object = json_object();
+  set(object, "dim", json_integer(row->cache_dim));
+  set(object, "capacity", json_integer(row->sizes[row->cache_dim]));
+  set(object, "length",
+      row->counter.size == 0 ? json_null() : etx_json_text(row->counter));
+  set(object, "overflow", json_string(row->overflow));
+  return object;
+}
+
 static json_t* json_of_state(const etx_state_list* states) {
   json_t* const list = json_array();
   for (size_t i = 0; i < states->count; ++i) {
@@ -166,6 +176,7 @@ static json_t* json_of_state(const etx_state_list* states) {
     set(object, "offset", etx_json_unsigned(row->offset));
     set(object, "initial", json_string(row->initial));
     set(object, "constant", json_integer(row->constant));
+    if (row->is_cache) set(object, "cache", json_of_cache(row));
     json_array_append_new(list, object);
   }
   return list;

@@ -267,6 +267,15 @@ static etx_status print_methods(const etx_inspect_facts* facts, bool constants,
   return ETX_OK;
 }
 
+static void print_cache(const etx_state_row* row) {
+  if (!row->is_cache) return;
+  printf(", cache of %d rows along dimension %u, overflow: %s",
+         (int)row->sizes[row->cache_dim], (unsigned)row->cache_dim,
+         row->overflow);
+  if (row->counter.size == 0) return;
+  printf(", length: %.*s", text_width(row->counter), row->counter.data);
+}
+
 static void print_state(const etx_program* program,
                         const etx_state_list* states) {
   if (program->state_bytes == 0 && states->count == 0) return;
@@ -281,6 +290,7 @@ static void print_state(const etx_program* program,
     if (row->arena != 2) printf(", in arena %u", (unsigned)row->arena);
     printf(", initial: %s", row->initial);
     if (row->constant != 0) printf(" (constant %u)", (unsigned)row->constant);
+    print_cache(row);
     putchar('\n');
   }
 }

@@ -144,9 +144,13 @@ static etx_status read_call(const case_reader* in, const json_t* object,
                             etx_case_call* call) {
   call->is_reset = json_is_true(json_object_get(object, "reset"));
   if (call->is_reset) return ETX_OK;
+  const json_t* const length = json_object_get(object, "truncate");
+  call->truncates = json_is_integer(length) && json_integer_value(length) >= 0;
+  call->length = (uint64_t)json_integer_value(length);
+  if (call->truncates) return ETX_OK;
   const json_t* const method = json_object_get(object, "method");
   if (!json_is_string(method)) {
-    return refuse(in, "it has neither 'method' nor 'reset'");
+    return refuse(in, "it has none of 'method', 'reset', 'truncate'");
   }
   etx_text name;
   ETX_TRY(copy_text(in, method, &name));

@@ -273,9 +273,14 @@ etx_status etx_case_run(etx_run_session* session, const etx_case_file* file,
                        .diag = diag};
     result.refused_call = i;
     etx_pool_init(&run.pool);
-    status = run.call->is_reset
-                 ? etx_shared_memory_reset(&session->shared.memory, all, diag)
-                 : run_call(&run);
+    if (run.call->is_reset) {
+      status = etx_shared_memory_reset(&session->shared.memory, all, diag);
+    } else if (run.call->truncates) {
+      status = etx_shared_memory_truncate(&session->shared.memory, all,
+                                          run.call->length, diag);
+    } else {
+      status = run_call(&run);
+    }
     etx_pool_close(&run.pool);
   }
   *out_result = result;

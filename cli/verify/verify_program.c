@@ -5,6 +5,7 @@
 #include "cli/verify/verify_program_state.h"
 #include "cli/verify/verify_internal.h"
 #include "cli/verify/verify_state.h"
+#include "format/cache_table/cache_table.h"
 #include "format/source_map/source_map.h"
 
 static const char* const level_names[] = {"proved", "structure", "allocation",
@@ -89,6 +90,11 @@ static etx_status prove(etx_bytes file, etx_verify_report* report,
   etx_source_map source;
   const etx_status lines = etx_source_map_open(&source, &pte, diag);
   if (lines != ETX_OK && lines != ETX_NOT_FOUND) return lines;
+  if (found == ETX_OK) {
+    etx_cache_table table;
+    const etx_status caches = etx_cache_table_open(&table, &pte, &blob, diag);
+    if (caches != ETX_OK && caches != ETX_NOT_FOUND) return caches;
+  }
   if (found == ETX_OK) report->state_count = etx_blob_state_count(&blob);
   etx_verify_program_state program;
   memset(&program, 0, sizeof program);

@@ -171,6 +171,12 @@ ETX_MUST_USE etx_status etx_emit_source(etx_emit* emit,
 ETX_MUST_USE etx_status etx_emit_sources_build(etx_emit* emit,
                                                etx_bytes* out_data);
 
+// emit_caches.c
+
+// Builds the table of caches. Empty if no state is a cache.
+ETX_MUST_USE etx_status etx_emit_caches_build(etx_emit* emit,
+                                              etx_bytes* out_data);
+
 // emit_method.c
 
 // The execution plan of a method, its description for the blob, and the first

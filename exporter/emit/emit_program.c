@@ -4,6 +4,7 @@
 #include "exporter/emit/emit_program.h"
 
 #include "exporter/emit/emit_internal.h"
+#include "format/cache_table/cache_table.h"
 #include "format/pte_writer/pte_writer.h"
 #include "format/pte/reserved_names.h"
 
@@ -192,6 +193,30 @@ static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
   return etx_blob_write(&content, work, out_blob, emit->diag);
 }
 
+// The pieces of named data of a file.
+typedef struct named_pieces {
+  etx_pte_named_data items[3];
+  size_t count;
+} named_pieces;
+
+static etx_bytes* add_piece(named_pieces* named, const char* key) {
+  etx_pte_named_data* const piece = &named->items[named->count++];
+  *piece = (etx_pte_named_data){.key = etx_text_of(key),
+                                .alignment = BLOB_ALIGNMENT};
+  return &piece->data;
+}
+
+static etx_status build_named(etx_emit* emit, const etx_blob_method* methods,
+                              size_t method_count, named_pieces* named) {
+  etx_bytes caches = {NULL, 0};
+  ETX_TRY(
+      build_blob(emit, methods, method_count, add_piece(named, ETX_BLOB_KEY)));
+  ETX_TRY(etx_emit_caches_build(emit, &caches));
+  if (caches.size != 0) *add_piece(named, ETX_CACHE_TABLE_KEY) = caches;
+  if (emit->sources == NULL) return ETX_OK;
+  return etx_emit_sources_build(emit, add_piece(named, ETX_SOURCE_MAP_KEY));
+}
+
 // Counts the bytes that are written to another sink.
 typedef struct counting_sink {
   const etx_sink* target;
@@ -272,13 +297,8 @@ etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
   etx_emit_result result = {0};
   size_t blob_count = 0;
   ETX_TRY(emit_plans(&emit, plans, blobs, &blob_count, &result));
-  etx_pte_named_data named[] = {
-      {.key = etx_text_of(ETX_BLOB_KEY), .alignment = BLOB_ALIGNMENT},
-      {.key = etx_text_of(ETX_SOURCE_MAP_KEY), .alignment = BLOB_ALIGNMENT}};
-  ETX_TRY(build_blob(&emit, blobs, blob_count, &named[0].data));
-  if (emit.sources != NULL) {
-    ETX_TRY(etx_emit_sources_build(&emit, &named[1].data));
-  }
+  named_pieces named = {0};
+  ETX_TRY(build_named(&emit, blobs, blob_count, &named));
   const uint32_t alignment = module->alignment < MIN_CONSTANT_ALIGNMENT
                                  ? MIN_CONSTANT_ALIGNMENT
                                  : (uint32_t)module->alignment;
@@ -290,8 +310,8 @@ etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
       .constants = emit.constants,
       .constant_count = emit.constant_count,
       .constant_bases = hosts,
-      .named_data = named,
-      .named_data_count = emit.sources == NULL ? 1 : 2,
+      .named_data = named.items,
+      .named_data_count = named.count,
       .constant_alignment = alignment,
   };
   ETX_TRY(write_file(&emit, &content, sink, &result.file_bytes));

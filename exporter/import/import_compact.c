@@ -81,7 +81,12 @@ static etx_status move_buffers(etx_ir_module* module,
   if (moved == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < module->buffer_count; ++i) {
     if (numbers->to[i] == ETX_IR_NONE) continue;
-    moved[numbers->to[i]] = module->buffers[i];
+    etx_ir_buffer* const buffer = &moved[numbers->to[i]];
+    *buffer = module->buffers[i];
+    if (buffer->cache.is_cache && buffer->cache.counter != ETX_IR_NONE) {
+      // The counter is a state, so it is kept.
+      buffer->cache.counter = numbers->to[buffer->cache.counter];
+    }
   }
   module->buffers = moved;
   module->buffer_count = module->buffer_capacity = numbers->count;

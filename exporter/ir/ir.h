@@ -25,6 +25,7 @@
 #include "exporter/host/host_memory.h"
 #include "exporter/symbols/symbol.h"
 #include "format/base/diag.h"
+#include "format/cache_table/cache_table.h"
 #include "format/ops/op_schema.h"
 #include "format/shapes/op_shapes.h"
 
@@ -51,6 +52,15 @@ typedef struct etx_ir_constant {
   etx_bytes data;  // dense, row-major; size 0 only if there is no element
 } etx_ir_constant;
 
+// How rows are appended to a state (cache_table.h).
+typedef struct etx_ir_cache {
+  bool
+      is_cache;  // false: the state is not a cache, and the rest has no meaning
+  uint8_t dim;   // dimension of the rows
+  etx_cache_overflow overflow;
+  uint32_t counter;  // buffer that counts the rows, or ETX_IR_NONE
+} etx_ir_cache;
+
 // A named tensor of the module: parameter, buffer, state.
 typedef struct etx_ir_buffer {
   etx_text name;  // fully qualified
@@ -60,6 +70,7 @@ typedef struct etx_ir_buffer {
   uint32_t initial;  // constant of the same type, or ETX_IR_NONE: zeros
                      // (allowed for state only)
   bool is_state;     // declared shared, or mutated by some method
+  etx_ir_cache cache;
   etx_source_location place;
 } etx_ir_buffer;
 

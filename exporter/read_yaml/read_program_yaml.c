@@ -8,6 +8,7 @@
 #include "exporter/host/name_pattern.h"
 #include "exporter/host/nearest_name.h"
 #include "exporter/import/size_caps.h"
+#include "exporter/read_yaml/program_caches.h"
 #include "exporter/read_yaml/program_dims.h"
 #include "exporter/import/quantize_rules.h"
 #include "format/base/checked_math.h"
@@ -63,7 +64,8 @@ static etx_status check_head(etx_program_file* program, etx_diag* diag) {
   ETX_TRY(etx_yaml_expect(program->root, ETX_YAML_MAP, "program", diag));
   ETX_TRY(etx_yaml_check_keys(program->root,
                               "etx shared_buffers weights constant_methods "
-                              "initial dims outputs concurrent quantize align",
+                              "initial caches dims outputs concurrent "
+                              "quantize align",
                               diag));
   if (version == NULL) return ETX_OK;
   ETX_TRY(etx_yaml_int(version, "etx", &number, diag));
@@ -120,15 +122,6 @@ etx_status etx_program_file_open(etx_program_file* program, etx_import* import,
 
 // ---------------------------------------------------------------- buffers
 
-// `pattern` is a name, the name of a module that contains it, or a glob.
-static bool matches(etx_text pattern, etx_text name) {
-  if (etx_text_starts_with(name, pattern) &&
-      (name.size == pattern.size || name.data[pattern.size] == '.')) {
-    return true;
-  }
-  return etx_name_matches_glob(pattern, name);
-}
-
 static etx_status shared_buffer_entry(etx_program_file* program,
                                       const etx_yaml* key, const etx_yaml* node,
                                       etx_diag* diag) {
@@ -140,7 +133,7 @@ static etx_status shared_buffer_entry(etx_program_file* program,
   for (size_t i = 0; i < module->buffer_count; ++i) {
     etx_ir_buffer* const buffer = &module->buffers[i];
     etx_nearest_offer(&nearest, buffer->name);
-    if (node->text.size == 0 || !matches(node->text, buffer->name)) continue;
+    if (!etx_name_matches_pattern(node->text, buffer->name)) continue;
     buffer->is_state = true;
     is_found = true;
   }
@@ -445,6 +438,7 @@ etx_status etx_program_file_apply(etx_program_file* program) {
   etx_diag_init(&diag);
   ETX_TRY(read_section(program, "dims", ETX_YAML_MAP, etx_program_dim));
   ETX_TRY(read_section(program, "outputs", ETX_YAML_MAP, output_entry));
+  ETX_TRY(read_section(program, "caches", ETX_YAML_MAP, etx_program_caches));
   ETX_TRY(
       read_section(program, "constant_methods", ETX_YAML_MAP, constant_entry));
   const etx_status status = read_alignment(program, &diag);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,19 @@ from ._profile import Profile
 
 if TYPE_CHECKING:
     from ._program import Program
+
+
+def _rows(length: int) -> int:
+    """Checks a number of rows."""
+    try:
+        rows = operator.index(length)
+    except TypeError as cause:
+        raise _errors.ArgumentError(
+            f"a length is a number of rows, not {type(length).__name__}"
+        ) from cause
+    if not 0 <= rows < 2**63:
+        raise _errors.RangeError(f"a length cannot be {rows} rows")
+    return rows
 
 
 class States(Mapping[str, np.ndarray]):
@@ -184,14 +198,58 @@ class Session:
         """
         self._native.reset(name)
 
-    def save(self) -> bytes:
-        """A snapshot of all state, bound to the program's content.
+    def length(self, name: str = "") -> int:
+        """The number of rows that were appended to the program's caches.
+
+        Args:
+          name: "" for all caches, a cache's name, or a module's name for all below
+            it.
 
         Raises:
+          NotFoundError: the program describes no cache of that name.
+          ArgumentError: it does not count their rows, or they have different
+            numbers of them.
+          StateError: the session is in use or closed.
+        """
+        return self._native.length(name)
+
+    def truncate(self, length: int, name: str = "") -> None:
+        """Keeps the first rows of the program's caches and drops the others.
+
+        The next call continues as if only the first `length` rows had ever been
+        appended. States that are neither caches nor counters of caches stay as they
+        are. Nothing is changed if it fails.
+
+        Args:
+          length: rows to keep.
+          name: "" for all caches, a cache's name, or a module's name for all below
+            it.
+
+        Raises:
+          NotFoundError: the program describes no cache of that name.
+          RangeError: a cache has fewer rows, or later rows took their place.
+          ArgumentError: one counter counts the rows of this cache and of another.
           TornStateError: a run failed half-way.
           StateError: the session is in use or closed.
         """
-        return self._native.save()
+        self._native.truncate(name, _rows(length))
+
+    def save(self, length: int | None = None) -> bytes:
+        """A snapshot of all state, bound to the program's content.
+
+        Args:
+          length: rows of each cache to save, as `truncate(length)` would keep them;
+            the snapshot is smaller by the others. None: all of all states.
+
+        Raises:
+          NotFoundError: `length` is given, and the program describes no caches.
+          RangeError: a cache has fewer rows, or later rows took their place.
+          TornStateError: a run failed half-way.
+          StateError: the session is in use or closed.
+        """
+        if length is None:
+            return self._native.save()
+        return self._native.save_prefix(_rows(length))
 
     def restore(self, snapshot: bytes) -> None:
         """Takes all state from a snapshot.

@@ -213,6 +213,61 @@ static PyObject* session_reset(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// truncate(name or prefix, length)
+static PyObject* session_truncate(PyObject* self, PyObject* args) {
+  const char* name = NULL;
+  Py_ssize_t size = 0;
+  long long length = 0;
+  etx_diag diag;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "s#L", &name, &size, &length)) return NULL;
+  if (!etx_py_session_is_free(session)) return NULL;
+  etx_diag_init(&diag);
+  const etx_status status = etx_shared_memory_truncate(
+      &session->shared, (etx_text){name, (size_t)size}, (uint64_t)length,
+      &diag);
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  Py_RETURN_NONE;
+}
+
+// length(name or prefix)
+static PyObject* session_length(PyObject* self, PyObject* args) {
+  const char* name = NULL;
+  Py_ssize_t size = 0;
+  uint64_t length = 0;
+  etx_diag diag;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "s#", &name, &size)) return NULL;
+  if (!etx_py_session_is_free(session)) return NULL;
+  etx_diag_init(&diag);
+  const etx_status status = etx_shared_memory_length(
+      &session->shared, (etx_text){name, (size_t)size}, &length, &diag);
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  return PyLong_FromUnsignedLongLong(length);
+}
+
+// save_prefix(length): a snapshot of the first rows of all caches.
+static PyObject* session_save_prefix(PyObject* self, PyObject* args) {
+  long long length = 0;
+  size_t size = 0;
+  etx_diag diag;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "L", &length)) return NULL;
+  if (!etx_py_session_is_free(session)) return NULL;
+  etx_diag_init(&diag);
+  etx_status status = etx_shared_memory_save_prefix_needed(
+      &session->shared, (uint64_t)length, &size, &diag);
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  PyObject* const bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+  if (bytes == NULL) return NULL;
+  const etx_bytes_mut out = {(uint8_t*)PyBytes_AsString(bytes), size};
+  status = etx_shared_memory_save_prefix(&session->shared, (uint64_t)length,
+                                         out, &size, &diag);
+  if (status == ETX_OK) return bytes;
+  Py_DECREF(bytes);
+  return etx_py_fail(status, &diag, NULL);
+}
+
 static PyObject* session_save(PyObject* self, PyObject* ignored) {
   (void)ignored;
   etx_diag diag;
@@ -266,7 +321,11 @@ static PyMethodDef methods[] = {
     {"state_names", session_state_names, METH_NOARGS, "Names of all states."},
     {"state", session_state, METH_VARARGS, "A state's memory."},
     {"reset", session_reset, METH_VARARGS, "Writes initial values again."},
+    {"truncate", session_truncate, METH_VARARGS, "Keeps rows of caches."},
+    {"length", session_length, METH_VARARGS, "Rows of caches."},
     {"save", session_save, METH_NOARGS, "A snapshot of all state."},
+    {"save_prefix", session_save_prefix, METH_VARARGS,
+     "A snapshot of the first rows of caches."},
     {"restore", session_restore, METH_VARARGS, "State from a snapshot."},
     {"fork", session_fork, METH_NOARGS, "A session with a copy of the state."},
     {"close", session_close, METH_NOARGS, "Gives the memory back."},

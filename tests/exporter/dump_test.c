@@ -149,6 +149,36 @@ static void concurrent_methods_survive(void** state) {
   scratch_directory_remove(&directory);
 }
 
+static void caches_survive(void** state) {
+  static const char* const programs[] = {
+      "etx: 1\n",
+      "caches: {k: {dim: 0}}\n",
+      "caches: {k: {dim: 1}}\n",
+      "caches: {k: {dim: 1, overflow: ring}}\n",
+      "caches: {k: {dim: 1, overflow: ring, length: pos}}\n",
+  };
+  enum { COUNT = sizeof programs / sizeof programs[0] };
+  digest digests[COUNT];
+  scratch_directory directory;
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "m.yaml",
+                     "inputs: [{name: x, type: \"float32[2, 4]\"}]\n"
+                     "buffers:\n"
+                     "  - {name: k, type: \"float32[2, 4]\"}\n"
+                     "  - {name: pos, type: \"int64[]\"}\n"
+                     "mutates: {k: x, pos: pos}\n"
+                     "outputs: []\n");
+  for (size_t i = 0; i < COUNT; ++i) {
+    scratch_write_text(&directory, "program.yaml", programs[i]);
+    digests[i] = assert_dump_reads_back(directory.path);
+    for (size_t j = 0; j < i; ++j) {
+      assert_true(memcmp(&digests[i], &digests[j], sizeof digests[i]) != 0);
+    }
+  }
+  scratch_directory_remove(&directory);
+}
+
 static void rules_of_quantisation_survive(void** state) {
   scratch_directory directory;
   (void)state;
@@ -240,6 +270,7 @@ int main(void) {
       cmocka_unit_test(dumps_of_dynamic_shapes_read_back),
       cmocka_unit_test(dumps_of_odd_yaml_read_back),
       cmocka_unit_test(concurrent_methods_survive),
+      cmocka_unit_test(caches_survive),
       cmocka_unit_test(rules_of_quantisation_survive),
       cmocka_unit_test(a_buffer_that_no_method_uses_survives),
       cmocka_unit_test(fingerprints_are_of_the_content),

@@ -296,6 +296,63 @@ static void outputs_have_lifetimes(void** state) {
                  "its type must be stated and its sizes must be fixed");
 }
 
+static void caches_are_described(void** state) {
+  static const char step[] =
+      "inputs: [{name: x, type: \"float32[2, 1]\"}]\n"
+      "buffers:\n"
+      "  - {name: a.k, type: \"float32[2, 8]\"}\n"
+      "  - {name: a.v, type: \"float32[2, 8]\"}\n"
+      "  - {name: a.w, type: \"float32[2, 8]\", init: 1}\n"
+      "  - {name: pos, type: \"int64[1]\"}\n"
+      "nodes: [{out: y, type: \"float32[2, 8]\", op: aten.add.Tensor, args: "
+      "[a.w, x]}]\n"
+      "outputs: [y]\n"
+      "mutates: {a.k: a.v, a.v: a.k, pos: pos}\n";
+  static const struct {
+    const char* program;
+    const char* problem;
+  } refused[] = {
+      {"caches: {a.k: {}}\n", "cache 'a.k' needs 'dim'"},
+      {"caches: {a.k: {dim: 2}}\n", "has 2 dimensions, so 'dim' cannot be 2"},
+      {"caches: {a.k: {dim: -3}}\n", "'dim' cannot be -3"},
+      {"caches: {a.q: {dim: 1}}\n", "no state is named 'a.q'"},
+      {"caches: {a.w: {dim: 1}}\n", "'a.w' is a constant"},
+      {"caches: {a.k: {dim: 1, length: poss}}\n", "did you mean 'pos'"},
+      {"caches: {a.k: {dim: 1, length: a.v}}\n", "'a.v' cannot count rows"},
+      {"caches: {a.k: {dim: 1, overflow: wrap}}\n",
+       "expected 'error', 'ring' or 'slide', found 'wrap'"},
+      {"caches: {a.k: {dim: 1, size: 3}}\n", "unknown key 'size'"},
+      {"caches: {a: {dim: 1}, a.k: {dim: 1}}\n", "described twice"},
+      {"caches: {a.k: {dim: 1, length: pos}, pos: {dim: 0}}\n",
+       "cannot be a cache itself"},
+      {"caches: {pos: {dim: 0, length: pos}}\n", "cannot count its own rows"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; ++i) {
+    scratch_directory_make(&directory);
+    scratch_write_text(&directory, "step.yaml", step);
+    scratch_write_text(&directory, "program.yaml", refused[i].program);
+    reading_open(&r, directory.path);
+    assert_problem(&r, refused[i].problem);
+    done();
+  }
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "step.yaml", step);
+  scratch_write_text(&directory, "program.yaml",
+                     "caches: {\"a.*\": {dim: -1, length: pos, "
+                     "overflow: ring}}\n");
+  reading_open(&r, directory.path);
+  assert_reads(&r);
+  const etx_ir_cache* const cache = &buffer_named("a.v")->cache;
+  assert_true(cache->is_cache);
+  assert_int_equal(cache->dim, 1);
+  assert_int_equal(cache->overflow, ETX_CACHE_RING);
+  assert_true(etx_text_is(r.module.buffers[cache->counter].name, "pos"));
+  assert_false(buffer_named("a.w")->cache.is_cache);
+  assert_false(buffer_named("pos")->cache.is_cache);
+  done();
+}
+
 static void other_keys_are_checked(void** state) {
   (void)state;
   read_with("align: 64\n");
@@ -343,6 +400,7 @@ int main(void) {
       cmocka_unit_test(dims_tighten_bounds),
       cmocka_unit_test(missing_upper_bounds_can_be_stated),
       cmocka_unit_test(outputs_have_lifetimes),
+      cmocka_unit_test(caches_are_described),
       cmocka_unit_test(other_keys_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,5 +106,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for method, text in methods.items():
             (folder / name / f"{method}.yaml").write_text(text)
         made[name] = make_program(folder / name, folder / f"{name}.pte")
-    made["kv"] = make_program(DATA / "pt2" / "kv", folder / "kv.pte")
+    for name in ("kv", "caches"):
+        made[name] = make_program(DATA / "pt2" / name, folder / f"{name}.pte")
     return made

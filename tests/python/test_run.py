@@ -77,6 +77,53 @@ def test_sessions_are_apart(programs):
     assert second.state["cache"].sum() == 0
 
 
+def test_caches_are_cut_back_to_their_first_rows(programs):
+    program = etx.load(programs["caches"])
+    session, fresh = program.session(), program.session()
+    session.step([3, 1, 4, 1, 5])
+    assert session.length() == 5
+    prefix = session.save(length=2)
+    session.truncate(np.int64(2))
+    assert session.length("layers.0") == 2
+    fresh.step([3, 1])
+    assert session.save() == fresh.save() and prefix == fresh.save(length=2)
+    assert len(fresh.save(length=0)) < len(prefix) < len(fresh.save())
+    np.testing.assert_array_equal(session.step([9, 2]), fresh.step([9, 2]))
+    session.restore(prefix)
+    assert session.length() == 2
+    np.testing.assert_array_equal(session.step([6]), program_after(program, [3, 1], [6]))
+
+
+def program_after(program, first, then):
+    session = program.session()
+    session.step(first)
+    return session.step(then)
+
+
+def test_lengths_are_checked(programs):
+    session = etx.load(programs["caches"]).session()
+    session.step([3, 1, 4])
+    before = session.save()
+    for call in (session.truncate, session.save):
+        with pytest.raises(etx.RangeError, match="has 3 rows"):
+            call(4)
+        with pytest.raises(etx.RangeError, match="-1 rows"):
+            call(-1)
+        with pytest.raises(etx.RangeError):
+            call(2**80)
+        with pytest.raises(etx.ArgumentError, match="number of rows"):
+            call("2")
+    with pytest.raises(etx.NotFoundError):
+        session.truncate(1, "layers.7")
+    with pytest.raises(etx.ArgumentError, match="one counter"):
+        session.truncate(1, "layers.0.keys")
+    assert session.save() == before
+    other = etx.load(programs["stateful"]).session()
+    for call in (other.length, lambda: other.truncate(0), lambda: other.save(0)):
+        with pytest.raises(etx.NotFoundError, match="caches"):
+            call()
+
+
 def test_all_types_go_in_and_out(programs):
     session = etx.load(programs["types"]).session()
     bits = np.array([0x3F80, 0x4000], np.uint16)  # 1 and 2 as bfloat16

@@ -1,0 +1,194 @@
+#include "shared_memory/prefix_snapshot.h"
+
+#include "format/base/checked_math.h"
+#include "shared_memory/cache_rows.h"
+#include "shared_memory/snapshot_header.h"
+
+// Goes through the states in the order of the content.
+typedef struct prefix_walk {
+  const etx_shared_memory* shared;
+  etx_cache_table table;
+  uint64_t length;
+  etx_shared_cursor cursor;
+  size_t next_cache;  // in the table
+  // The present state.
+  etx_shared_state state;
+  bool is_cache;
+  etx_cache_rows rows;  // of a cache
+  size_t bytes;         // of the state in the content
+} prefix_walk;
+
+static etx_status start(prefix_walk* walk, const etx_shared_memory* shared,
+                        uint64_t length, etx_diag* diag) {
+  memset(walk, 0, sizeof *walk);
+  walk->shared = shared;
+  walk->length = length;
+  return etx_cache_rows_open(shared, &walk->table, diag);
+}
+
+// Goes to the next state; false at the end.
+static bool next(prefix_walk* walk) {
+  const etx_program* program = walk->shared->program;
+  const size_t position = walk->cursor.row;
+  if (!etx_shared_plan_next(program, &walk->cursor, &walk->state)) return false;
+  walk->bytes = walk->state.bytes;
+  walk->is_cache =
+      walk->next_cache < walk->table.count &&
+      (size_t)etx_cache_table_at(&walk->table, walk->next_cache).state ==
+          position;
+  if (!walk->is_cache) return true;
+  etx_cache_rows_read(walk->shared, &walk->table, walk->next_cache++,
+                      &walk->rows);
+  walk->bytes = walk->rows.blocks *
+                etx_cache_rows_taken(&walk->rows, walk->length) *
+                walk->rows.row_bytes;
+  return true;
+}
+
+static etx_status content_bytes(const etx_shared_memory* shared,
+                                uint64_t length, bool checks, size_t* out_bytes,
+                                etx_diag* diag) {
+  prefix_walk walk;
+  size_t bytes = ETX_SNAPSHOT_HEADER;
+  ETX_TRY(start(&walk, shared, length, diag));
+  while (next(&walk)) {
+    if (checks && walk.is_cache) {
+      ETX_TRY(etx_cache_rows_check(&walk.rows, length, diag));
+    }
+    if (!etx_add_size(bytes, walk.bytes, &bytes)) return ETX_OUT_OF_RANGE;
+  }
+  *out_bytes = bytes;
+  return ETX_OK;
+}
+
+etx_status etx_shared_memory_save_prefix_needed(const etx_shared_memory* shared,
+                                                uint64_t length,
+                                                size_t* out_bytes,
+                                                etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       content_bytes(shared, length, true, out_bytes, diag));
+}
+
+// Bytes of the rows of one part of a cache in the content.
+static size_t part_bytes(const prefix_walk* walk) {
+  return etx_cache_rows_taken(&walk->rows, walk->length) * walk->rows.row_bytes;
+}
+
+static uint8_t* part_of(const etx_cache_rows* rows, size_t index) {
+  return rows->data + index * rows->capacity * rows->row_bytes;
+}
+
+// Writes the first rows of a cache.
+static void save_rows(const prefix_walk* walk, uint8_t* content) {
+  const size_t bytes = part_bytes(walk);
+  for (size_t i = 0; bytes > 0 && i < walk->rows.blocks; ++i) {
+    memcpy(content + i * bytes, part_of(&walk->rows, i), bytes);
+  }
+}
+
+static bool is_counter(const etx_cache_table* table, size_t position) {
+  for (size_t i = 0; i < table->count; ++i) {
+    if (etx_cache_table_at(table, i).counter == (int32_t)position) return true;
+  }
+  return false;
+}
+
+// Writes the present state, which is not a cache.
+static void save_state(const prefix_walk* walk, uint8_t* content) {
+  const size_t position = walk->cursor.row - 1;
+  const uint8_t* const data =
+      walk->shared->planned.data + walk->state.row.offset;
+  if (walk->bytes == 0) return;
+  memcpy(content, data, walk->bytes);
+  // Only states of one integer are counters.
+  if (walk->bytes > sizeof(int64_t) || !is_counter(&walk->table, position)) {
+    return;
+  }
+  etx_cache_counter_put(walk->state.row.dtype, content, walk->length);
+}
+
+static etx_status save(const etx_shared_memory* shared, uint64_t length,
+                       etx_bytes_mut out, size_t* out_size, etx_diag* diag) {
+  prefix_walk walk;
+  size_t needed = 0;
+  if (*shared->planned.torn != 0) {
+    return etx_diag_fail(diag, ETX_TORN_STATE,
+                         "torn state cannot be saved; reset it first");
+  }
+  ETX_TRY(content_bytes(shared, length, true, &needed, diag));
+  if (out.size < needed) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "a snapshot of %u rows needs %z bytes, %z were given",
+                         length, needed, out.size);
+  }
+  uint8_t* content = out.data + ETX_SNAPSHOT_HEADER;
+  ETX_TRY(start(&walk, shared, length, diag));
+  while (next(&walk)) {
+    if (walk.is_cache) {
+      save_rows(&walk, content);
+    } else {
+      save_state(&walk, content);
+    }
+    content += walk.bytes;
+  }
+  etx_snapshot_finish(shared, ETX_SNAPSHOT_PREFIX, length,
+                      (etx_bytes_mut){out.data, needed});
+  *out_size = needed;
+  return ETX_OK;
+}
+
+etx_status etx_shared_memory_save_prefix(const etx_shared_memory* shared,
+                                         uint64_t length, etx_bytes_mut out,
+                                         size_t* out_size, etx_diag* diag) {
+  return etx_diag_seal(diag, save(shared, length, out, out_size, diag));
+}
+
+static void restore_rows(const prefix_walk* walk, const uint8_t* content) {
+  const size_t bytes = part_bytes(walk);
+  for (size_t i = 0; bytes > 0 && i < walk->rows.blocks; ++i) {
+    memcpy(part_of(&walk->rows, i), content + i * bytes, bytes);
+  }
+}
+
+// Writes initial values to the rows behind the prefix. In torn state, a counter
+// does not say which rows were written.
+static etx_status clear_rest(const etx_shared_memory* shared, uint64_t length,
+                             etx_diag* diag) {
+  const bool all = *shared->planned.torn != 0;
+  prefix_walk walk;
+  ETX_TRY(start(&walk, shared, length, diag));
+  while (next(&walk)) {
+    if (!walk.is_cache) continue;
+    etx_cache_rows_clear(&walk.rows, etx_cache_rows_taken(&walk.rows, length),
+                         all);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_prefix_snapshot_restore(etx_shared_memory* shared,
+                                       etx_bytes snapshot, uint64_t length,
+                                       etx_diag* diag) {
+  prefix_walk walk;
+  size_t needed = 0;
+  ETX_TRY(content_bytes(shared, length, false, &needed, diag));
+  if (snapshot.size != needed) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "the snapshot of %u rows has %z bytes, expected %z",
+                         length, snapshot.size, needed);
+  }
+  ETX_TRY(etx_snapshot_check_content(snapshot, diag));
+  // Before counters change, because they say which rows to clear.
+  ETX_TRY(clear_rest(shared, length, diag));
+  const uint8_t* content = snapshot.data + ETX_SNAPSHOT_HEADER;
+  ETX_TRY(start(&walk, shared, length, diag));
+  while (next(&walk)) {
+    if (walk.is_cache) {
+      restore_rows(&walk, content);
+    } else if (walk.bytes > 0) {
+      memcpy(shared->planned.data + walk.state.row.offset, content, walk.bytes);
+    }
+    content += walk.bytes;
+  }
+  *shared->planned.torn = 0;
+  return ETX_OK;
+}

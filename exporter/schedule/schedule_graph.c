@@ -304,7 +304,10 @@ static etx_status depend_on_setters(graph_builder* m, const etx_ir_node* node) {
   if (m->last_check != ETX_SCHEDULE_NONE) {
     ETX_TRY(add_dependency(m, m->last_check));
   }
-  if (node->op->id == ETX_OP_check_range) m->last_check = m->item;
+  if (node->op->id == ETX_OP_check_range ||
+      node->op->id == ETX_OP_cache_rows_out) {
+    m->last_check = m->item;
+  }
   return ETX_OK;
 }
 

@@ -49,6 +49,52 @@ etx_status etx_kernel_kv_update_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
+// Several positions must be below the capacity even if the cache is a ring: the
+// queries of the earlier ones would read rows that the later ones overwrite.
+static etx_status run_cache_rows(etx_call* call) {
+  const etx_tensor* index = etx_call_tensor(call, ETX_ARG_cache_rows_index);
+  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cache_rows_out);
+  const int64_t capacity = etx_call_integer(call, ETX_ARG_cache_rows_capacity);
+  const size_t count = etx_tensor_numel(index);
+  const size_t bytes = etx_dtype_bytes(index->dtype);
+  const bool wraps =
+      count == 1 && etx_call_boolean(call, ETX_ARG_cache_rows_wraps);
+  for (size_t i = 0; i < count; ++i) {
+    const char* at = (const char*)index->data + i * bytes;
+    int64_t row = etx_index_at(index->dtype, at, 0);
+    if (row < 0 || (row >= capacity && !wraps)) {
+      return etx_call_refuse(
+          call, ETX_OUT_OF_RANGE,
+          "%t has room for %i rows, a row at position %i does not fit",
+          etx_call_value(call, ETX_ARG_cache_rows_what)->as.string, capacity,
+          row);
+    }
+    if (wraps) row %= capacity;
+    if (index->dtype == ETX_DTYPE_INT32) {
+      ((int32_t*)out->data)[i] = (int32_t)row;
+    } else {
+      ((int64_t*)out->data)[i] = row;
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_cache_rows_out_prepare(etx_call* call) {
+  ETX_TRY(etx_index_check_dtype(
+      call, etx_call_tensor(call, ETX_ARG_cache_rows_index)));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_cache_rows_index,
+                                    ETX_ARG_cache_rows_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_cache_rows_index));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_cache_rows_out));
+  if (etx_call_integer(call, ETX_ARG_cache_rows_capacity) <= 0) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "a cache has room for %i rows",
+                           etx_call_integer(call, ETX_ARG_cache_rows_capacity));
+  }
+  call->run = run_cache_rows;
+  return ETX_OK;
+}
+
 // The out tensor has one element, which is not used.
 static void clear_result(const etx_tensor* out) {
   if (out->data != NULL) memset(out->data, 0, etx_tensor_bytes(out));

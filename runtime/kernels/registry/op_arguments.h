@@ -2182,6 +2182,15 @@ enum {
   ETX_ARG_kv_update_out = 4,
 };
 
+// cache_rows_out
+enum {
+  ETX_ARG_cache_rows_index = 0,
+  ETX_ARG_cache_rows_capacity = 1,
+  ETX_ARG_cache_rows_wraps = 2,
+  ETX_ARG_cache_rows_what = 3,
+  ETX_ARG_cache_rows_out = 4,
+};
+
 // custom_sdpa_out
 enum {
   ETX_ARG_custom_sdpa_query = 0,

@@ -1,7 +1,8 @@
 // Caches that are cut back to their first rows, in random sequences of calls of
 // a model exported from PyTorch (tests/data/pt2/caches): what follows is what a
 // fresh session gives that was fed with the words that were kept, bit for bit,
-// and so are the bytes of all state. The same for snapshots of a prefix.
+// and so are the bytes of all state. The same for snapshots of a prefix, and
+// for a cache that is a ring (tests/data/pt2/rings).
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,13 +33,14 @@ enum {
 
 static etx_diag diag;
 static char program[256];
+static char ring_program[256];
 
 // A session, and the words that its caches hold.
 typedef struct chat {
   etx_module module;
   etx_module_shared shared;
   etx_method* method;
-  int64_t words[CAPACITY];
+  int64_t words[2 * CAPACITY];
   size_t count;
 } chat;
 
@@ -47,20 +49,26 @@ static int plan_program(void** state) {
   snprintf(program, sizeof program, "%s/caches.pte", command_directory);
   command_expect(
       0, WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/caches", "-q", "-o", program));
+  snprintf(ring_program, sizeof ring_program, "%s/rings.pte",
+           command_directory);
+  command_expect(0, WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/rings", "-q", "-o",
+                          ring_program));
   test_random_start();
   return made;
 }
 
-static void open_chat(chat* c) {
+static void open_chat_of(chat* c, const char* path) {
   etx_planned_memory memory;
   memset(c, 0, sizeof *c);
-  assert_ok(etx_module_open(&c->module, program, NULL, &diag));
+  assert_ok(etx_module_open(&c->module, path, NULL, &diag));
   assert_ok(etx_module_shared_open(&c->shared, &c->module, &diag));
   assert_ok(etx_module_shared_allocator(&c->shared, "step", &memory, &diag));
   assert_ok(etx_module_load_method(&c->module, "step", &memory, &diag));
   c->method = etx_module_method(&c->module, "step");
   assert_non_null(c->method);
 }
+
+static void open_chat(chat* c) { open_chat_of(c, program); }
 
 static void close_chat(chat* c) {
   etx_module_shared_close(&c->shared);
@@ -262,6 +270,39 @@ static void refused_truncations_change_nothing(void** state) {
   close_chat(&c);
 }
 
+// A ring is cut back like any other cache until rows are overwritten.
+static void a_ring_keeps_what_was_not_overwritten(void** state) {
+  enum { PLENTY = 20000 };
+  (void)state;
+  chat c, fresh;
+  static uint8_t snapshot[PLENTY];
+  size_t size = 0;
+  open_chat_of(&c, ring_program);
+  open_chat_of(&fresh, ring_program);
+  say_more(&c, CAPACITY);
+  truncate_chat(&c, 5);
+  feed(&fresh, &c, 5);
+  assert_same_state(&c, &fresh);
+  assert_same_continuation(&c, &fresh);
+  say_more(&c, CAPACITY - c.count);
+  int64_t word = 7;
+  float scores[WORDS_KNOWN];
+  for (size_t i = 0; i < 3; ++i) say(&c, &word, 1, scores);
+  expect_no_truncation(&c, "", CAPACITY + 2, ETX_OUT_OF_RANGE, "room for 12");
+  expect_no_truncation(&c, "", 0, ETX_OUT_OF_RANGE, "took the place");
+  truncate_chat(&c, CAPACITY + 3);
+  assert_ok(etx_shared_memory_save_prefix(&c.shared.memory, CAPACITY + 3,
+                                          (etx_bytes_mut){snapshot, PLENTY},
+                                          &size, &diag));
+  assert_int_equal(size, HEADER + 8 + CAPACITY * ROW_BYTES);
+  start_again(&fresh);
+  assert_ok(etx_shared_memory_restore(&fresh.shared.memory,
+                                      (etx_bytes){snapshot, size}, &diag));
+  assert_same_state(&c, &fresh);
+  close_chat(&c);
+  close_chat(&fresh);
+}
+
 static void a_damaged_prefix_is_refused(void** state) {
   (void)state;
   chat c;
@@ -313,6 +354,7 @@ int main(void) {
       cmocka_unit_test(a_truncated_session_equals_a_fresh_one),
       cmocka_unit_test(a_restored_prefix_equals_a_fresh_session),
       cmocka_unit_test(refused_truncations_change_nothing),
+      cmocka_unit_test(a_ring_keeps_what_was_not_overwritten),
       cmocka_unit_test(a_damaged_prefix_is_refused),
       cmocka_unit_test(one_byte_fewer_holds_no_prefix),
   };

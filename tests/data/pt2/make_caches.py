@@ -1,6 +1,8 @@
-"""Writes the set `caches` of this folder: a chat with caches of keys and values that the
-program counts, and that program.yaml describes. Between calls, caches are cut back to
-their first rows.
+"""Writes the sets `caches` and `rings` of this folder: chats with caches of keys and values
+that the program counts, and that program.yaml describes. `caches` refuses words for which
+there is no room; between calls, caches are cut back to their first rows. `rings` overwrites
+the oldest words; what it gives is compared here with attention over a window of words that
+are kept one by one.
 
     pip install torch==2.13 safetensors
     python make_caches.py
@@ -20,6 +22,11 @@ warnings.filterwarnings("ignore")
 CAPACITY, HEADS, HEAD, LAYERS, WORDS, MOST = 12, 2, 8, 2, 20, 6
 WIDTH = HEADS * HEAD
 
+RINGS = """\
+etx: 1
+caches: {layers: {dim: 2, length: position, overflow: ring}}
+"""
+
 PROGRAM = """\
 etx: 1
 caches:
@@ -36,17 +43,50 @@ class Layer(torch.nn.Module):
         for name in ("keys", "values"):
             self.register_buffer(name, torch.zeros(1, HEADS, CAPACITY, HEAD))
 
+    def place(self, index):
+        """The rows that positions take."""
+        return index
+
     def forward(self, x, index):
         q, k, v = (t.view(1, -1, HEADS, HEAD).transpose(1, 2)
                    for t in self.qkv(x).split(WIDTH, -1))
-        self.keys.index_copy_(2, index, k)
-        self.values.index_copy_(2, index, v)
+        self.keys.index_copy_(2, self.place(index), k)
+        self.values.index_copy_(2, self.place(index), v)
         seen = torch.arange(CAPACITY) <= index[:, None]
         y = F.scaled_dot_product_attention(q, self.keys, self.values, seen)
         return x + self.out(y.transpose(1, 2).reshape(1, -1, WIDTH))
 
 
+class RingLayer(Layer):
+    """Exported, it writes rows beyond its capacity, which program.yaml makes a ring. In
+    eager PyTorch, it computes the modulus itself and keeps a window of rows as well."""
+
+    def place(self, index):
+        return index if torch.compiler.is_exporting() else index % CAPACITY
+
+    def forward(self, x, index):
+        y = super().forward(x, index)
+        if not torch.compiler.is_exporting():
+            torch.testing.assert_close(y, self.windowed(x, index))
+        return y
+
+    def windowed(self, x, index):
+        q, k, v = (t.view(1, -1, HEADS, HEAD).transpose(1, 2)
+                   for t in self.qkv(x).split(WIDTH, -1))
+        if index[0] == 0:
+            self.window = k[:, :, :0], v[:, :, :0]
+        before = self.window[0].shape[2]
+        k, v = (torch.cat(pair, 2) for pair in zip(self.window, (k, v)))
+        self.window = k[:, :, -CAPACITY:], v[:, :, -CAPACITY:]
+        place = torch.arange(k.shape[2])
+        now = before + torch.arange(q.shape[2])[:, None]
+        seen = (place <= now) & (place > now - CAPACITY)
+        y = F.scaled_dot_product_attention(q, k, v, seen)
+        return x + self.out(y.transpose(1, 2).reshape(1, -1, WIDTH))
+
+
 class Chat(torch.nn.Module):
+    kind, positions = Layer, CAPACITY
     states = ("position", *(f"layers.{i}.{name}" for i in range(LAYERS)
                             for name in ("keys", "values")))
 
@@ -54,8 +94,8 @@ class Chat(torch.nn.Module):
         super().__init__()
         torch.manual_seed(5)
         self.words = torch.nn.Embedding(WORDS, WIDTH)
-        self.places = torch.nn.Embedding(CAPACITY, WIDTH)
-        self.layers = torch.nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.places = torch.nn.Embedding(self.positions, WIDTH)
+        self.layers = torch.nn.ModuleList(self.kind() for _ in range(LAYERS))
         self.register_buffer("position", torch.zeros(1, dtype=torch.int64))
 
     def step(self, words):
@@ -74,7 +114,13 @@ class Chat(torch.nn.Module):
         return super().__getattr__(name)
 
 
+class RingChat(Chat):
+    kind, positions = RingLayer, 5 * CAPACITY
+
+
 class CacheRecorder(Recorder):
+    program = PROGRAM
+
     def truncate(self, length):
         """Cuts the caches back to their first rows."""
         for layer in self.model.layers:
@@ -83,12 +129,16 @@ class CacheRecorder(Recorder):
         self.model.position.fill_(length)
         self.calls.append({"truncate": length})
 
+    def reset(self):
+        self.truncate(0)
+        self.calls[-1] = {"reset": True}
+
     def write(self, tolerance):
         super().write(tolerance)
         for folder in ("", "core"):
             path = os.path.join(self.folder, folder, "program.yaml")
             with open(path, "w") as file:
-                file.write(PROGRAM)
+                file.write(self.program)
 
 
 def write_caches():
@@ -107,10 +157,39 @@ def write_caches():
             recorder.call("step", words(number))
             length += number
         else:
+            recorder.refuse("step", words(number))
             length = draw.randrange(length + 1)
             recorder.truncate(length)
     recorder.write(1e-5)
 
 
+def write_rings():
+    recorder = CacheRecorder(RingChat(), "rings")
+    recorder.program = RINGS
+    count = Dim("count", min=1, max=MOST)
+    draw = random.Random(8)
+
+    def words(number):
+        return torch.tensor([draw.randrange(WORDS) for _ in range(number)])
+
+    recorder.method("step", (words(3),), ({0: count},))
+    length = 0
+    for number in (MOST, 1, 2, 1, MOST, 2):
+        if length + number <= CAPACITY:
+            recorder.call("step", words(number))
+            length += number
+        else:  # the queries of several words would read what the last ones overwrite
+            recorder.refuse("step", words(number))
+    while length < 3 * CAPACITY:
+        recorder.call("step", words(1))
+        length += 1
+    recorder.refuse("step", words(2))
+    recorder.reset()
+    for number in (3, 1, MOST, 1, 1, 1, 1):
+        recorder.call("step", words(number))
+    recorder.write(1e-5)
+
+
 if __name__ == "__main__":
     write_caches()
+    write_rings()

@@ -184,6 +184,20 @@ def kv_update(c, d):
     c.add(arguments, [("out", out)])
 
 
+def cache_rows(c, d):
+    dtype = d.pick([I64, torch.int32])
+    count = d.pick([1, 1, d.int(0, 6)])
+    capacity = d.pick([d.int(1, 40), d.int(1, 40), 0, -3])
+    index = d.whole([count], -1 if d.chance(0.1) else 0, 60, I64).to(dtype)
+    wraps = d.chance(0.5)
+    arguments = dict(index=index, capacity=capacity, wraps=wraps, what="cache 'k'")
+    fits = bool((index < capacity).all()) or wraps and count == 1
+    if capacity <= 0 or bool((index < 0).any()) or not fits:
+        c.add(arguments)
+        return
+    c.add(arguments, [("out", index % capacity)])
+
+
 def update_cache(c, d, indexed):
     dtype = d.pick([F32, F16, BF16, I8])
     b, rows, most, _, heads, e, start = cached(d)
@@ -242,6 +256,7 @@ OPERATORS = {
     L + "sdpa_with_kv_cache.out": lambda c, d: custom_sdpa(c, d, True),
     L + "custom_quantized_sdpa.out": custom_quantized_sdpa,
     "fused::kv_update": kv_update,
+    "etx::cache_rows.out": cache_rows,
     L + "update_cache.out": lambda c, d: update_cache(c, d, False),
     L + "update_cache_with_indices.out": lambda c, d: update_cache(c, d, True),
     L + "gated_delta_rule.out": delta_rule,

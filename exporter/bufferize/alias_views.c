@@ -7,7 +7,8 @@
 // runtime has. ExecuTorch's runtime uses aten::empty instead, which sets the
 // sizes of its output and writes no bytes: a second tensor over the same bytes,
 // which works if the address is planned (a constant, a state, scratch). All
-// other views stay copies.
+// other views stay copies. A part whose offset depends on sizes is a view for
+// etx's runtime only.
 //
 // Whether a view is read before its bytes are overwritten is checked by the
 // passes that overwrite something (update_in_place, write_back).
@@ -26,9 +27,16 @@ static bool way_of_view(const etx_pass_context* context,
   const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
                          (!view->all_elements ||
                           etx_ir_is_static(&method->values[view->base].shape));
+  *out_kind = ETX_PLACEMENT_DYNAMIC_PART;
+  if (view->has_dynamic_offset) {
+    return context->options->target == ETX_TARGET_ETX;
+  }
   *out_kind = ETX_PLACEMENT_ALIAS;
   if (etx_value_view_same_shape(method, value, view->base)) return true;
-  if (storage->kind != ETX_STORAGE_INPUT && is_static) return true;
+  if (storage->kind != ETX_STORAGE_INPUT && is_static &&
+      etx_placement_has_fixed_offset(placement, view->base)) {
+    return true;
+  }
   *out_kind = ETX_PLACEMENT_DYNAMIC_VIEW;
   if (view->all_elements || context->options->target == ETX_TARGET_ETX) {
     return true;

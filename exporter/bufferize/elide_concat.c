@@ -52,6 +52,7 @@ static bool has_own_block(const concat_elision* j, uint32_t value) {
   const etx_value_placement* const place = &j->placement->values[root];
   const etx_storage* const storage = &j->placement->storages[place->storage];
   return place->kind != ETX_PLACEMENT_EXTERNAL && delta == 0 &&
+         etx_placement_has_fixed_offset(j->placement, value) &&
          place->offset == 0 && storage->kind == ETX_STORAGE_SCRATCH &&
          storage->index == ETX_IR_NONE && !storage->is_branch_result &&
          storage->bytes == j->placement->values[value].bytes &&

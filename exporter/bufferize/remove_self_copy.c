@@ -18,6 +18,10 @@ static void remove_from_node(const etx_ir_method* method,
       !etx_value_view_find(method, node, 0, &view)) {
     return;
   }
+  if (view.has_dynamic_offset ||
+      !etx_placement_has_fixed_offset(placement, view.base)) {
+    return;
+  }
   // The size of other views may be dynamic: then the bytes may differ.
   if (!view.all_elements && !etx_ir_is_static(&method->values[value].shape)) {
     return;

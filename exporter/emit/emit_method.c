@@ -143,6 +143,24 @@ static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
   return etx_emit_argument(m, &argument, &list, out_index);
 }
 
+// The first element of a view in its base.
+static etx_status emit_view_start(etx_emit_method* m,
+                                  const etx_value_placement* place,
+                                  const etx_value_view* view,
+                                  uint32_t* out_index) {
+  const etx_shape* const base = &m->method->values[place->base].shape;
+  etx_dim start = view->index;
+  if (place->kind != ETX_PLACEMENT_DYNAMIC_PART) {
+    start = (etx_dim)(place->delta / etx_dtype_bytes(base->dtype));
+    return etx_emit_int(m, start, out_index);
+  }
+  for (size_t i = view->dimension + 1; i < base->rank; ++i) {
+    ETX_TRY(etx_symbols_apply(m->symbols, ETX_SYMBOL_MULTIPLY, start,
+                              base->dims[i], &start));
+  }
+  return etx_emit_integer(m, start, out_index);
+}
+
 // Sets the sizes and the address of a view with dynamic sizes or offset.
 static etx_status emit_view(etx_emit_method* m, const etx_ir_node* node,
                             size_t output) {
@@ -165,8 +183,7 @@ static etx_status emit_view(etx_emit_method* m, const etx_ir_node* node,
     const uint32_t arguments[3] = {base, sizes, out};
     return etx_emit_call(m, etx_op_at(ETX_OP_et_view_default), arguments, 3);
   }
-  ETX_TRY(etx_emit_int(
-      m, (int64_t)(place->delta / etx_dtype_bytes(shape->dtype)), &start));
+  ETX_TRY(emit_view_start(m, place, &view, &start));
   const uint32_t arguments[4] = {base, start, sizes, out};
   return etx_emit_call(m, etx_op_at(ETX_OP_part_view_default), arguments, 4);
 }
@@ -191,6 +208,7 @@ static etx_status emit_alias_setup(etx_emit_method* m,
     if (value == ETX_IR_NONE) continue;
     switch (m->placement->values[value].kind) {
       case ETX_PLACEMENT_DYNAMIC_VIEW:
+      case ETX_PLACEMENT_DYNAMIC_PART:
         ETX_TRY(emit_view(m, node, i));
         break;
       case ETX_PLACEMENT_DYNAMIC_SIZE:

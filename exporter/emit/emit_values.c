@@ -24,6 +24,7 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
     return true;
   }
   const bool has_own_header = place->kind == ETX_PLACEMENT_DYNAMIC_VIEW ||
+                              place->kind == ETX_PLACEMENT_DYNAMIC_PART ||
                               place->kind == ETX_PLACEMENT_DYNAMIC_SIZE;
   if (!etx_placement_kind_is_root(place->kind) && !has_own_header &&
       place->delta == 0 &&
@@ -35,7 +36,7 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
   // in that part, use one tensor.
   for (size_t i = 0; i < m->part_count; ++i) {
     const uint32_t part = m->parts[i];
-    if (!has_own_header &&
+    if (!has_own_header && etx_placement_has_fixed_offset(placement, value) &&
         etx_storage_range_equal(range, etx_placement_range(placement, part)) &&
         etx_value_view_same_shape(m->method, value, part)) {
       *out_equal = part;
@@ -92,6 +93,8 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
                              etx_pte_tensor* tensor) {
   const etx_storage_range range = etx_placement_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
+  // Only the run knows the address of a part whose offset depends on sizes.
+  if (!etx_placement_has_fixed_offset(m->placement, value)) return ETX_OK;
   switch (storage->kind) {
     case ETX_STORAGE_SCRATCH:
       tensor->has_allocation = true;
@@ -155,6 +158,7 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   const etx_placement_kind kind = m->placement->values[value].kind;
   if (kind == ETX_PLACEMENT_CONCAT) return describe_concat(m, value, index);
   if (kind == ETX_PLACEMENT_EXTERNAL || kind == ETX_PLACEMENT_DYNAMIC_VIEW ||
+      kind == ETX_PLACEMENT_DYNAMIC_PART ||
       storage->kind == ETX_STORAGE_CONSTANT) {
     return ETX_OK;
   }

@@ -109,6 +109,7 @@ static bool place_at(etx_in_place_move* m, uint32_t value, uint64_t offset,
   uint64_t delta = 0;
   const uint32_t root = etx_placement_root(m->placement, value, &delta);
   etx_value_placement* const place = &m->placement->values[root];
+  if (!etx_placement_has_fixed_offset(m->placement, value)) return false;
   if (place->storage == m->target) {
     return place->offset + delta == offset;
   }

@@ -15,7 +15,8 @@ bool etx_operand_reuse_is_block(const etx_placement* placement,
   const etx_storage* const storage = &placement->storages[range.storage];
   return storage->kind == ETX_STORAGE_SCRATCH &&
          storage->index == ETX_IR_NONE && range.start == 0 &&
-         range.end == storage->bytes && storage->bytes != 0;
+         range.end == storage->bytes && storage->bytes != 0 &&
+         etx_placement_has_fixed_offset(placement, value);
 }
 
 // Refuses if the node also reads the block through another argument or with

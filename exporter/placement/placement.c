@@ -22,16 +22,36 @@ uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
                             uint64_t* out_delta) {
   uint64_t delta = 0;
   while (!etx_placement_kind_is_root(placement->values[value].kind)) {
-    delta += placement->values[value].delta;
-    value = placement->values[value].base;
+    const etx_value_placement* const place = &placement->values[value];
+    delta += place->delta;
+    if (place->kind == ETX_PLACEMENT_DYNAMIC_PART) delta = 0;
+    value = place->base;
   }
   *out_delta = delta;
   return value;
 }
 
+// The outermost value of which a part with an offset that depends on sizes was
+// taken, on the way from `value` to its root; `value` if there is none.
+static uint32_t fixed_value(const etx_placement* placement, uint32_t value) {
+  uint32_t found = value;
+  while (!etx_placement_kind_is_root(placement->values[value].kind)) {
+    const etx_value_placement* const place = &placement->values[value];
+    value = place->base;
+    if (place->kind == ETX_PLACEMENT_DYNAMIC_PART) found = value;
+  }
+  return found;
+}
+
+bool etx_placement_has_fixed_offset(const etx_placement* placement,
+                                    uint32_t value) {
+  return fixed_value(placement, value) == value;
+}
+
 etx_storage_range etx_placement_range(const etx_placement* placement,
                                       uint32_t value) {
   uint64_t delta = 0;
+  value = fixed_value(placement, value);
   const etx_value_placement* const root =
       &placement->values[etx_placement_root(placement, value, &delta)];
   const uint64_t start = root->offset + delta;
@@ -94,6 +114,7 @@ bool etx_placement_is_in_place(const etx_placement* placement,
   const etx_storage_range range =
       etx_placement_range(placement, mutation->value);
   return range.storage == etx_placement_target(placement, mutation) &&
+         etx_placement_has_fixed_offset(placement, mutation->value) &&
          range.start == 0;
 }
 

@@ -47,6 +47,9 @@ typedef enum etx_placement_kind {
   ETX_PLACEMENT_DYNAMIC_VIEW,  // bytes of `base` from `delta` on; an
                                // instruction sets sizes and address at run time
                                // (et_view, part_view)
+  ETX_PLACEMENT_DYNAMIC_PART,  // some bytes of `base`; an instruction sets
+                               // sizes and address, from an offset that
+                               // depends on sizes, at run time (part_view)
   ETX_PLACEMENT_DYNAMIC_SIZE,  // bytes of `base` from `delta` on, at a planned
                                // address; an instruction sets the sizes at run
                                // time (empty)
@@ -88,7 +91,9 @@ ETX_MUST_USE etx_status etx_placement_add_storage(etx_pool* pool,
                                                   const etx_storage* storage,
                                                   uint32_t* out_index);
 
-// Bytes of a value within its storage.
+// Bytes of a value within its storage. For a part whose offset depends on
+// sizes, and for views of it, these are all bytes of the value that it is a
+// part of.
 typedef struct etx_storage_range {
   uint32_t storage;
   uint64_t start;  // bytes from the start of the storage
@@ -97,7 +102,14 @@ typedef struct etx_storage_range {
 etx_storage_range etx_placement_range(const etx_placement* placement,
                                       uint32_t value);
 
-// The root of an alias, and the offset of the alias in it, in bytes.
+// True if neither the value nor a value that it is a view of is a part whose
+// offset depends on sizes. Only then are the bytes of the value known when
+// planned.
+bool etx_placement_has_fixed_offset(const etx_placement* placement,
+                                    uint32_t value);
+
+// The root of an alias, and the offset of the alias in it, in bytes; the offset
+// is 0 unless it is fixed.
 uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
                             uint64_t* out_delta);
 

@@ -245,7 +245,10 @@ static bool may_overlap(const trace* t, const etx_ir_node* node,
   const etx_storage_range read = etx_placement_range(t->placement, value);
   const etx_storage_range write = etx_placement_range(t->placement, written);
   if (!etx_storage_range_overlaps(read, write)) return true;
-  if (!etx_storage_range_equal(read, write)) return false;
+  if (!etx_storage_range_equal(read, write) ||
+      !etx_placement_has_fixed_offset(t->placement, value)) {
+    return false;
+  }
   switch (node->op->in_place) {
     case ETX_IN_PLACE_SELF:
       return argument == 0;
@@ -318,7 +321,8 @@ static etx_status expect_scatter_source(trace* t, const etx_ir_node* node,
   wanted.start += view.delta;
   wanted.end = wanted.start + (found.end - found.start);
   if (is_scatter && etx_storage_range_equal(found, wanted) &&
-      is_in_storage(t, source)) {
+      is_in_storage(t, source) &&
+      etx_placement_has_fixed_offset(t->placement, source)) {
     version_ranges covered = {NULL, 0};
     ETX_TRY(cut(t, base, wanted.start, wanted.end, &covered));
     if (keeps_base_bytes(t, source, &covered)) {

@@ -1,6 +1,6 @@
 // A slice of a contiguous tensor is contiguous if every dimension before the
 // sliced one has size 1. Its offset is the index times the bytes of the
-// dimensions behind, which must be fixed unless the index is 0.
+// dimensions behind: a number, or an expression over sizes.
 
 #include "exporter/placement/view_rules.h"
 
@@ -125,16 +125,21 @@ static bool permute_keeps_order(const etx_ir_node* node,
   return keeps_order(shape, order);
 }
 
-// The offset of index `index` of `dimension`, in bytes. False if the slice is
-// not contiguous, or if the offset depends on a symbol.
-static bool part_offset(const etx_shape* shape, size_t dimension, int64_t index,
-                        uint64_t* out_delta) {
+// True if every dimension in front of `dimension` has size 1.
+static bool is_outermost(const etx_shape* shape, size_t dimension) {
   for (size_t i = 0; i < dimension; ++i) {
     if (!is_one(shape->dims[i])) return false;
   }
+  return true;
+}
+
+// The offset of index `index` of `dimension`, in bytes. False if it depends on
+// symbols.
+static bool fixed_offset(const etx_shape* shape, size_t dimension,
+                         etx_dim index, uint64_t* out_delta) {
   *out_delta = 0;
   if (index == 0) return true;
-  if (index < 0) return false;
+  if (!etx_dim_is_number(index) || index < 0) return false;
   uint64_t inner = etx_dtype_bytes(shape->dtype);
   for (size_t i = dimension + 1; i < shape->rank; ++i) {
     if (!etx_dim_is_number(shape->dims[i])) return false;
@@ -145,31 +150,59 @@ static bool part_offset(const etx_shape* shape, size_t dimension, int64_t index,
   return etx_multiply_u64(inner, (uint64_t)index, out_delta);
 }
 
+// True if the offset of `index` is not negative and depends on sizes, but not
+// on data.
+static bool depends_on_sizes(const etx_symbols* symbols, const etx_shape* shape,
+                             size_t dimension, etx_dim index) {
+  int64_t low = 0, high = 0;
+  uint64_t late = etx_symbols_late_in(symbols, index);
+  for (size_t i = dimension + 1; i < shape->rank; ++i) {
+    late |= etx_symbols_late_in(symbols, shape->dims[i]);
+  }
+  etx_symbols_bounds(symbols, index, &low, &high);
+  return late == 0 && low >= 0;
+}
+
+// Where index `index` of `dimension` starts. False if the slice from there on
+// is not contiguous, or if the offset depends on data.
+static bool part_offset(const etx_symbols* symbols, const etx_shape* shape,
+                        size_t dimension, etx_dim index, etx_value_view* view) {
+  view->dimension = dimension;
+  view->index = index;
+  view->has_dynamic_offset =
+      !fixed_offset(shape, dimension, index, &view->delta);
+  if (view->has_dynamic_offset) view->delta = 0;
+  return is_outermost(shape, dimension) &&
+         (!view->has_dynamic_offset ||
+          depends_on_sizes(symbols, shape, dimension, index));
+}
+
 // An index or a slice bound, counted from the front.
 static bool read_index(const etx_ir_node* node, size_t argument,
-                       etx_dim dimension_size, int64_t* out_index) {
-  if (argument < node->arg_count &&
-      node->args[argument].kind == ETX_IR_ARG_NONE) {
-    *out_index = 0;
-    return true;
-  }
-  if (!read_int(node, argument, out_index)) return false;
-  if (*out_index >= 0) return true;
+                       etx_dim dimension_size, etx_dim* out_index) {
+  if (argument >= node->arg_count) return false;
+  const etx_ir_arg* const arg = &node->args[argument];
+  *out_index = 0;
+  if (arg->kind == ETX_IR_ARG_NONE) return true;
+  if (arg->kind != ETX_IR_ARG_INT) return false;
+  *out_index = arg->as.integer;
+  if (!etx_dim_is_number(*out_index) || *out_index >= 0) return true;
   if (!etx_dim_is_number(dimension_size)) return false;
   *out_index += dimension_size;
   return *out_index >= 0;
 }
 
 // Offset of a SELECT, SLICE or scatter whose dimension is argument `argument`.
-static bool find_part(const etx_ir_node* node, const etx_shape* shape,
-                      size_t argument, uint64_t* out_delta) {
+static bool find_part(const etx_ir_method* method, const etx_ir_node* node,
+                      const etx_shape* shape, size_t argument,
+                      etx_value_view* view) {
   size_t dimension = 0;
-  int64_t index = 0;
+  etx_dim index = 0;
   if (!read_dimension(node, argument, shape->rank, &dimension)) return false;
   if (!read_index(node, argument + 1, shape->dims[dimension], &index)) {
     return false;
   }
-  return part_offset(shape, dimension, index, out_delta);
+  return part_offset(&method->symbols, shape, dimension, index, view);
 }
 
 static bool steps_by_one(const etx_ir_node* node, size_t argument) {
@@ -181,7 +214,7 @@ static bool steps_by_one(const etx_ir_node* node, size_t argument) {
 // Output `output` of a split or unbind.
 static bool find_split_part(const etx_ir_method* method,
                             const etx_ir_node* node, const etx_shape* shape,
-                            size_t output, uint64_t* out_delta) {
+                            size_t output, etx_value_view* view) {
   const bool unbinds = node->op->id == ETX_OP_unbind_copy_int_out;
   size_t dimension = 0;
   if (!read_dimension(node, unbinds ? 1 : 2, shape->rank, &dimension)) {
@@ -198,7 +231,7 @@ static bool find_split_part(const etx_ir_method* method,
     if (!etx_dim_is_number(size)) return false;
     index += size;
   }
-  return part_offset(shape, dimension, index, out_delta);
+  return part_offset(&method->symbols, shape, dimension, index, view);
 }
 
 // Whether output and base hold the same elements in the same order.
@@ -220,17 +253,20 @@ static bool has_all_elements(const etx_ir_method* method, rule kind,
   }
 }
 
-// True if a part with sizes from data lies within its base at the upper bounds.
-// What is known of such sizes may be less than what the model relies on.
-static bool late_part_fits(const etx_ir_method* method, const etx_shape* base,
-                           const etx_shape* part, uint64_t delta) {
+// True if a part lies within its base at the upper bounds. What is known of
+// sizes from data, and of the sizes of a part with a dynamic offset, may be
+// less than what the model relies on. All other parts fit.
+static bool part_fits(const etx_ir_method* method, const etx_shape* base,
+                      const etx_shape* part, const etx_value_view* view) {
+  const uint64_t delta = view->delta;
   uint64_t late = 0, all = 0, bytes = 0;
   for (size_t i = 0; i < part->rank; ++i) {
     late |= etx_symbols_late_in(&method->symbols, part->dims[i]);
   }
-  return late == 0 || (etx_ir_upper_bytes(method, base, &all) &&
-                       etx_ir_upper_bytes(method, part, &bytes) &&
-                       delta <= all && bytes <= all - delta);
+  return (late == 0 && !view->has_dynamic_offset) ||
+         (etx_ir_upper_bytes(method, base, &all) &&
+          etx_ir_upper_bytes(method, part, &bytes) && delta <= all &&
+          bytes <= all - delta);
 }
 
 static bool find_view(const etx_ir_method* method, const etx_ir_node* node,
@@ -243,18 +279,17 @@ static bool find_view(const etx_ir_method* method, const etx_ir_node* node,
   const etx_shape* const from = shape_of(method, arg->as.value);
   const etx_shape* const to = shape_of(method, result);
   if (from->dtype != to->dtype) return false;
-  out_view->base = arg->as.value;
-  out_view->delta = 0;
+  *out_view = (etx_value_view){.base = arg->as.value};
   out_view->all_elements = has_all_elements(method, kind, node, from, to);
   if (out_view->all_elements) return true;
   switch (kind) {
     case SELECT:
-      return find_part(node, from, 1, &out_view->delta);
+      return find_part(method, node, from, 1, out_view);
     case SLICE:
       return steps_by_one(node, 4) &&
-             find_part(node, from, 1, &out_view->delta);
+             find_part(method, node, from, 1, out_view);
     case PIECES:
-      return find_split_part(method, node, from, output, &out_view->delta);
+      return find_split_part(method, node, from, output, out_view);
     default:
       return false;
   }
@@ -266,9 +301,8 @@ bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
   if (node->late != 0 || !find_view(method, node, output, out_view)) {
     return false;
   }
-  return late_part_fits(method, shape_of(method, out_view->base),
-                        shape_of(method, node->outputs[output]),
-                        out_view->delta);
+  return part_fits(method, shape_of(method, out_view->base),
+                   shape_of(method, node->outputs[output]), out_view);
 }
 
 bool etx_value_view_find_scatter(const etx_ir_method* method,
@@ -280,10 +314,10 @@ bool etx_value_view_find_scatter(const etx_ir_method* method,
   const etx_shape* const source = shape_of(method, node->args[1].as.value);
   if (self->dtype != source->dtype) return false;
   if (slices && !steps_by_one(node, 5)) return false;
-  out_view->base = node->args[0].as.value;
-  out_view->all_elements = false;
-  return find_part(node, self, 2, &out_view->delta) &&
-         late_part_fits(method, self, source, out_view->delta);
+  *out_view = (etx_value_view){.base = node->args[0].as.value};
+  return find_part(method, node, self, 2, out_view) &&
+         !out_view->has_dynamic_offset &&
+         part_fits(method, self, source, out_view);
 }
 
 // True if the result of a SELECT, SLICE or PIECES is contiguous in its
@@ -292,9 +326,8 @@ static bool is_contiguous_part(const etx_ir_node* node, const etx_shape* from) {
   const bool splits = node->op->id == ETX_OP_split_copy_tensor_out ||
                       node->op->id == ETX_OP_split_with_sizes_copy_out;
   size_t dimension = 0;
-  uint64_t delta = 0;
   return read_dimension(node, splits ? 2 : 1, from->rank, &dimension) &&
-         part_offset(from, dimension, 0, &delta) &&
+         is_outermost(from, dimension) &&
          (node->op->id != ETX_OP_slice_copy_tensor_out ||
           steps_by_one(node, 4));
 }

@@ -12,11 +12,16 @@ typedef struct etx_value_view {
   uint32_t base;      // the argument's value
   uint64_t delta;     // offset in it, in bytes
   bool all_elements;  // the view has all elements of the base, in their order
+  // The offset depends on symbols, and `delta` is 0: the view starts at `index`
+  // of `dimension`, and all dimensions in front of it have size 1.
+  bool has_dynamic_offset;
+  size_t dimension;
+  etx_dim index;
 } etx_value_view;
 
 // Output `output` of a lowered node as a view. False if it cannot be one: the
 // operator computes, the bytes are not contiguous in the base, or the offset
-// depends on a symbol. The number of bytes may depend on symbols.
+// depends on data. The number of bytes, and the offset, may depend on sizes.
 bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
                          size_t output, etx_value_view* out_view);
 

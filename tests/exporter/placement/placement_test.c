@@ -404,6 +404,43 @@ static void slices_of_dynamic_length_are_made_at_run_time(void** state) {
   assert_int_equal(graph_count_running(&g, 0), 1);
 }
 
+// Row 1 of a sum of 2 rows and s columns, which starts at element s.
+static uint32_t second_row_of_sum(uint32_t* out_first) {
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, s));
+  const uint32_t sum = graph_add(&g, x, x);
+  *out_first = graph_select(&g, sum, 0, 0);
+  const uint32_t second = graph_select(&g, sum, 0, 1);
+  graph_output(&g, "y", graph_add(&g, *out_first, second));
+  return second;
+}
+
+static void parts_at_dynamic_offsets_are_made_at_run_time(void** state) {
+  (void)state;
+  uint32_t first = 0;
+  const uint32_t second = second_row_of_sum(&first);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(placement_kind_of(first), ETX_PLACEMENT_DYNAMIC_VIEW);
+  assert_int_equal(placement_kind_of(second), ETX_PLACEMENT_DYNAMIC_PART);
+  const etx_placement* const placement = graph_placement(&g, 0);
+  assert_true(etx_placement_has_fixed_offset(placement, first));
+  assert_false(etx_placement_has_fixed_offset(placement, second));
+  // No byte of the sum may be reused while the part is read.
+  const etx_storage_range range = etx_placement_range(placement, second);
+  assert_int_equal(range.end - range.start, 2 * 8 * 4);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+}
+
+static void for_executorch_parts_at_dynamic_offsets_are_copied(void** state) {
+  (void)state;
+  uint32_t first = 0;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  const uint32_t second = second_row_of_sum(&first);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(placement_kind_of(second), ETX_PLACEMENT_COMPUTED);
+}
+
 static void views_of_dynamic_sizes_are_made_at_run_time(void** state) {
   (void)state;
   graph_method(&g, "m");
@@ -648,6 +685,8 @@ int main(void) {
       TEST(views_of_the_callers_memory_are_made_at_run_time),
       TEST(for_executorch_slices_of_inputs_are_copied),
       TEST(slices_of_dynamic_length_are_made_at_run_time),
+      TEST(parts_at_dynamic_offsets_are_made_at_run_time),
+      TEST(for_executorch_parts_at_dynamic_offsets_are_copied),
       TEST(views_of_dynamic_sizes_are_made_at_run_time),
       TEST(a_result_takes_over_an_argument_that_dies),
       TEST(an_argument_that_is_an_output_is_not_overwritten),

@@ -99,7 +99,18 @@ static void an_expansion_that_repeats_is_not_a_view(void** state) {
   assert_true(keeps_all(deeper));
 }
 
-static void dynamic_sizes_allow_only_fixed_offsets(void** state) {
+// The index at which `value` starts as a view whose offset depends on sizes.
+static etx_dim dynamic_index_of(uint32_t value) {
+  const etx_ir_method* const method = graph_current(&g);
+  etx_value_view view;
+  assert_true(etx_value_view_find(
+      method, &method->nodes[method->values[value].index], 0, &view));
+  assert_true(view.has_dynamic_offset);
+  assert_int_equal(view.delta, 0);
+  return view.index;
+}
+
+static void offsets_may_depend_on_sizes(void** state) {
   (void)state;
   const etx_dim s = graph_symbol(&g, "s", 2, 8);
   const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
@@ -115,7 +126,19 @@ static void dynamic_sizes_allow_only_fixed_offsets(void** state) {
       graph_node(&g, ETX_OP_slice_copy_tensor_out,
                  ARGS(VALUE(graph_input(&g, "z", 1, SIZES(16))), INT(0), INT(s),
                       INT(16), INT(1)));
-  assert_int_equal(delta_of(later), UINT64_MAX);
+  assert_true(dynamic_index_of(later) == s);
+  const uint32_t heads = graph_input(&g, "h", 3, SIZES(3, s, 4));
+  assert_true(dynamic_index_of(graph_select(&g, heads, 0, 2)) == 2);
+  assert_int_equal(delta_of(graph_select(&g, heads, 1, 0)), UINT64_MAX);
+}
+
+static void an_offset_that_may_be_negative_is_not_a_view(void** state) {
+  (void)state;
+  const etx_dim k = graph_symbol(&g, "k", -1, 3);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 4));
+  const uint32_t row = graph_node(&g, ETX_OP_select_copy_int_out,
+                                  ARGS(VALUE(x), INT(0), INT(k)));
+  assert_int_equal(delta_of(row), UINT64_MAX);
 }
 
 static void split_parts_are_consecutive(void** state) {
@@ -152,7 +175,8 @@ int main(void) {
       TEST(a_slice_with_a_step_is_not_a_view),
       TEST(moving_dimensions_of_size_1_moves_no_byte),
       TEST(an_expansion_that_repeats_is_not_a_view),
-      TEST(dynamic_sizes_allow_only_fixed_offsets),
+      TEST(offsets_may_depend_on_sizes),
+      TEST(an_offset_that_may_be_negative_is_not_a_view),
       TEST(split_parts_are_consecutive),
       TEST(a_scatter_across_rows_is_not_contiguous),
   };

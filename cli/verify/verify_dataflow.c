@@ -80,7 +80,9 @@ static etx_status check_read(dataflow* f, uint32_t value, const char* reader) {
 
 // ---- calls ----
 
-static etx_status check_call(dataflow* f, const etx_op* op) {
+static etx_status check_call(dataflow* f, size_t step) {
+  const etx_op* const op = f->m->steps[step].op;
+  const bool is_joined = etx_verify_is_joined(f->m, step);
   const etx_verify_effects* const e = &f->effects;
   for (size_t i = 0; i < e->read_count; ++i) {
     ETX_TRY(check_read(f, e->reads[i].value, "an instruction reads"));
@@ -98,7 +100,7 @@ static etx_status check_call(dataflow* f, const etx_op* op) {
     if (e->writes[i].updates) {
       ETX_TRY(check_read(f, written, "an instruction updates"));
     }
-    for (size_t k = 0; k < e->read_count; ++k) {
+    for (size_t k = 0; k < e->read_count && !is_joined; ++k) {
       ETX_TRY(etx_verify_in_place(f->m, op, &e->reads[k], written));
     }
   }
@@ -127,8 +129,9 @@ static void size_value(dataflow* f, uint32_t value) {
 static etx_status run_step(dataflow* f, size_t step) {
   const etx_verify_effects* const e = &f->effects;
   ETX_TRY(etx_verify_effects_of(f->m, step, &f->effects));
-  const etx_status status = check_call(f, f->m->steps[step].op);
+  const etx_status status = check_call(f, step);
   if (status != ETX_OK) return etx_verify_at(f->m, step, status);
+  f->valid.joins = etx_verify_is_joined(f->m, step);
   for (size_t i = 0; i < e->write_count; ++i) {
     write_value(f, e->writes[i].value, e->writes[i].updates, step);
   }

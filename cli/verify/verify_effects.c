@@ -225,7 +225,7 @@ static void read_header_effects(const etx_verify_step* step,
   } else if (etx_op_makes_view(step->op)) {
     effects->rebound = (uint32_t)arguments[count - 1];
     effects->rebound_from = (uint32_t)arguments[0];
-    effects->write_count = 0;
+    effects->read_count = effects->write_count = 0;
   } else if (step->op->result == ETX_RESULT_SELF &&
              arguments[count - 1] != arguments[0]) {
     effects->rebound = (uint32_t)arguments[count - 1];

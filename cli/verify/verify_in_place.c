@@ -79,7 +79,10 @@ static bool may_share(const etx_verify_method* m, const etx_op* op,
 etx_status etx_verify_in_place(const etx_verify_method* m, const etx_op* op,
                                const etx_verify_access* read,
                                uint32_t written) {
-  if (!etx_verify_may_overlap(m, read->value, written)) return ETX_OK;
+  if (!etx_verify_may_overlap(m, read->value, written) ||
+      etx_verify_are_disjoint_parts(m, read->value, written)) {
+    return ETX_OK;
+  }
   if (!may_share(m, op, read, written)) {
     return etx_verify_refuse(m,
                              "output value '%u' shares bytes with argument "

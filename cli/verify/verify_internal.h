@@ -7,6 +7,7 @@
 //   verify_valid_values    which values are valid, by the byte intervals of
 //                          verify_interval_tree
 //   verify_dataflow        the main part: a forward analysis over all paths
+//   verify_parts           tensors that lie one after the other in another one
 //   verify_loop_rows       tensors that a loop fills row by row
 //   verify_layouts         blocks of memory stay apart at all sizes
 //   verify_shapes          sizes against the shape rules of the operators
@@ -32,6 +33,21 @@ etx_status etx_verify_at(const etx_verify_method* m, size_t step,
 
 // Finds all possible address ranges of values that take over headers.
 ETX_MUST_USE etx_status etx_verify_find_rebinding(etx_verify_method* m);
+
+// verify_parts
+
+// Finds the chains of parts. Until then no value is known to be a part.
+ETX_MUST_USE etx_status etx_verify_find_parts(etx_verify_method* m);
+// True if two values share no byte, whatever their sizes are, because they are,
+// or lie in, different parts of one chain.
+bool etx_verify_are_disjoint_parts(const etx_verify_method* m, uint32_t a,
+                                   uint32_t b);
+// True if `value` is, or lies in, a part of `whole`.
+bool etx_verify_is_part_of(const etx_verify_method* m, uint32_t value,
+                           uint32_t whole);
+// True if `step` concatenates all parts of a chain in its whole, where they lie
+// already.
+bool etx_verify_is_joined(const etx_verify_method* m, size_t step);
 
 // verify_in_place
 

@@ -61,6 +61,11 @@ typedef struct etx_verify_value {
   uint32_t first_range;    // its possible ranges, positions in
   uint32_t range_count;    // etx_verify_method.ranges: one, or more if it takes
                            // over several headers
+  // Chains of parts, set by etx_verify_find_parts:
+  uint32_t whole;    // 1 + the value that it is a part of; 0: it is no part
+  uint32_t behind;   // 1 + the part before it; 0: it is the first
+  uint32_t view_of;  // 1 + the value that it is always a view of; 0: unknown
+  bool shows_all;    // it is a view of all elements
 } etx_verify_value;
 
 // One instruction of any chain, in the order of execution.

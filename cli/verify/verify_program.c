@@ -44,6 +44,7 @@ static etx_status prove_method(etx_verify_method* m,
   ETX_TRY(etx_verify_assign_addresses(m));
   ETX_TRY(etx_verify_find_steps(m));
   ETX_TRY(etx_verify_find_rebinding(m));
+  ETX_TRY(etx_verify_find_parts(m));
   ETX_TRY(etx_verify_shapes(m));
   ETX_TRY(etx_verify_dataflow(m));
   ETX_TRY(etx_verify_loop_rows(m));

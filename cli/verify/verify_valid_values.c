@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cli/verify/verify_internal.h"
+
 // The deepest nesting of concatenations.
 enum { MAX_NESTING = 64 };
 
@@ -94,11 +96,13 @@ bool etx_verify_value_is_valid(const etx_verify_valid_values* valid,
 }
 
 // True if `value` is a view of `other`, directly or through other views: by the
-// blob, or by a header that it took over.
+// blob, or by a header that it took over. A part of a chain is not: its whole
+// is only valid from the concatenation on.
 static bool is_view_of(const etx_verify_valid_values* valid, uint32_t value,
                        uint32_t other) {
   for (size_t i = 0; i <= valid->m->value_count; ++i) {
     const etx_verify_value* const v = &valid->m->values[value];
+    if (v->whole != 0) return false;
     if (v->parent != ETX_VERIFY_NONE) {
       value = v->parent;
     } else if (v->header_of != 0) {
@@ -159,6 +163,8 @@ static void invalidate_overlapping(etx_verify_valid_values* valid,
                                   &valid->intervals, range, piece + 1)) {
       const uint32_t other = valid->intervals.pieces[piece].owner;
       if (other == value || is_view_of(valid, value, other) ||
+          etx_verify_are_disjoint_parts(valid->m, value, other) ||
+          (valid->joins && etx_verify_is_part_of(valid->m, other, value)) ||
           (changes_others && is_changed_through(valid, value, other))) {
         continue;
       }

@@ -16,6 +16,7 @@ typedef struct etx_verify_valid_values {
   uint32_t* overwriters;
   uint32_t* overwritten_at;
   uint32_t* written_at;  // by value: 1 + the step that wrote it last
+  bool joins;  // writes of the present step keep the parts of what they write
 } etx_verify_valid_values;
 
 // Starts without valid values.

@@ -63,8 +63,10 @@ static void alias_node(const etx_pass_context* context,
         !way_of_view(context, method, placement, value, &view, &kind)) {
       return;
     }
-    aliases[i] =
-        (etx_value_placement){kind, view.base, view.delta, 0, 0, place->bytes};
+    aliases[i] = (etx_value_placement){.kind = kind,
+                                       .base = view.base,
+                                       .delta = view.delta,
+                                       .bytes = place->bytes};
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     placement->values[node->outputs[i]] = aliases[i];

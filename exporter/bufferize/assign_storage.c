@@ -89,12 +89,8 @@ static etx_status assign_value(storage_assignment* p, uint32_t value) {
   const etx_ir_value* const v = &p->method->values[value];
   const bool is_node = v->origin == ETX_IR_FROM_NODE;
   etx_value_placement place = {
-      is_node ? ETX_PLACEMENT_COMPUTED : ETX_PLACEMENT_EXTERNAL,
-      ETX_IR_NONE,
-      0,
-      0,
-      0,
-      0};
+      .kind = is_node ? ETX_PLACEMENT_COMPUTED : ETX_PLACEMENT_EXTERNAL,
+      .base = ETX_IR_NONE};
   // Unused values may have no shape.
   if (v->has_shape && !etx_ir_upper_bytes(p->method, &v->shape, &place.bytes)) {
     return too_large(p, value);
@@ -116,7 +112,8 @@ static etx_status assign_value(storage_assignment* p, uint32_t value) {
   return etx_placement_add(p->module->pool, p->placement, &place);
 }
 
-// Marks the outputs and the values that outputs may be views of.
+// Marks the outputs and the values that outputs may be views of. This matters
+// for ExecuTorch only, where parts at dynamic offsets are copies.
 static void mark_returned(const etx_ir_method* method, bool* is_returned) {
   for (size_t i = 0; i < method->output_count; ++i) {
     const etx_ir_arg* const arg = &method->outputs[i].arg;
@@ -127,7 +124,8 @@ static void mark_returned(const etx_ir_method* method, bool* is_returned) {
     for (size_t i = 0; i < node->output_count; ++i) {
       etx_value_view view;
       if (node->outputs[i] == ETX_IR_NONE || !is_returned[node->outputs[i]] ||
-          !etx_value_view_find(method, node, i, &view)) {
+          !etx_value_view_find(method, node, i, &view) ||
+          view.has_dynamic_offset) {
         continue;
       }
       is_returned[view.base] = true;

@@ -61,25 +61,28 @@ static etx_status copy_argument(etx_ir_module* module, etx_ir_method* method,
 // True if a node of the body computes `value` in bytes of its own. Then the
 // copies of other results cannot overwrite it.
 static bool is_new_in_body(const etx_ir_method* method, uint32_t value,
-                           uint32_t body) {
+                           uint32_t body, etx_target target) {
   const etx_ir_value* const v = &method->values[value];
   etx_value_view view;
   if (v->origin != ETX_IR_FROM_NODE) return false;
   const etx_ir_node* const node = &method->nodes[v->index];
   return node->branch == body && node->output_count == 1 &&
-         !etx_value_view_find(method, node, 0, &view);
+         (!etx_value_view_find(method, node, 0, &view) ||
+          (view.has_dynamic_offset && target != ETX_TARGET_ETX));
 }
 
 // Copies what the next iteration starts with: first the values that may be
 // bytes of carried values to blocks of their own, then all of them to the
 // carried values.
 static etx_status copy_results_of_body(etx_ir_module* module,
-                                       etx_ir_method* method, uint32_t loop) {
+                                       etx_ir_method* method, uint32_t loop,
+                                       etx_target target) {
   const uint32_t body = etx_ir_then_branch(loop);
   for (size_t n = 0; n < method->node_count; ++n) {
     const etx_ir_node* const join = &method->nodes[n];
     if (!etx_ir_is_join(join) || join->cond != loop ||
-        is_new_in_body(method, join->args[ETX_JOIN_THEN].as.value, body)) {
+        is_new_in_body(method, join->args[ETX_JOIN_THEN].as.value, body,
+                       target)) {
       continue;
     }
     ETX_TRY(copy_argument(module, method, &n, ETX_JOIN_THEN));
@@ -175,13 +178,14 @@ static etx_status copy_initial_values(etx_ir_module* module,
 }
 
 static etx_status copy_results_of_loops(etx_ir_module* module,
-                                        etx_ir_method* method) {
+                                        etx_ir_method* method,
+                                        etx_target target) {
   for (uint32_t c = 1; c <= method->cond_count; ++c) {
     if (!etx_ir_is_loop(method, c) ||
         etx_ir_find_head(method, c) == method->node_count) {
       continue;
     }
-    ETX_TRY(copy_results_of_body(module, method, c));
+    ETX_TRY(copy_results_of_body(module, method, c, target));
   }
   for (uint32_t c = 1; c <= method->cond_count; ++c) {
     if (!etx_ir_is_loop(method, c) ||
@@ -203,7 +207,7 @@ etx_status etx_pass_copy_branch_results(etx_pass_context* context) {
       ETX_TRY(copy_argument(module, method, &n, ETX_JOIN_THEN));
       ETX_TRY(copy_argument(module, method, &n, ETX_JOIN_ELSE));
     }
-    ETX_TRY(copy_results_of_loops(module, method));
+    ETX_TRY(copy_results_of_loops(module, method, context->options->target));
   }
   return ETX_OK;
 }

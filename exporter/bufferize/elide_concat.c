@@ -4,13 +4,20 @@
 //   b = g(x)         ^ block of c, live from the first operand on
 //   c = cat(a, b)    no instruction
 //
-// This needs operands that are contiguous and aligned in the result, that have
-// blocks of their own, and fixed sizes. The result's block then lives longer
-// than before, so a concatenation is left as it is if the peak of live bytes
-// would rise; except where a pass split an operator into parts, whose whole
-// result needed even more.
+// This needs operands that are contiguous and aligned in the result, and that
+// have blocks of their own. If sizes are dynamic, so are the places of the
+// operands: for etx's runtime, instructions give each operand the bytes behind
+// those of the operand before it, in front of the first node that computes one,
+// and the concatenation finds nothing to copy. The places at the upper bounds
+// stand for all others while planning, because operands of all sizes are
+// disjoint and within the result.
+//
+// The result's block then lives longer than before, so a concatenation is left
+// as it is if the peak of live bytes would rise; except where a pass split an
+// operator into parts, whose whole result needed even more.
 
 #include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_late.h"
 #include "exporter/placement/liveness.h"
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/placement.h"
@@ -21,6 +28,7 @@ typedef struct concat_elision {
   const etx_ir_method* method;
   etx_placement* placement;
   etx_pool* pool;  // freed at the end of the pass
+  bool can_move;   // etx's runtime can give operands dynamic places
 } concat_elision;
 
 // The peak of the live bytes.
@@ -79,42 +87,147 @@ static bool is_computed_as_often(const concat_elision* j,
           j->method->nodes[value->index].branch == node->branch);
 }
 
-static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
+// True if the result is in a block of its own, and each operand is contiguous
+// in it.
+static bool is_joinable(const concat_elision* j, const etx_ir_node* node) {
   const uint32_t result = node->outputs[0];
-  const etx_ir_arg* const operands = &node->args[0];
   const etx_shape* const shape = &j->method->values[result].shape;
   int64_t dimension = node->args[1].as.integer;
   if (j->placement->values[result].kind != ETX_PLACEMENT_COMPUTED ||
-      !has_own_block(j, result) || !etx_ir_is_static(shape)) {
+      !has_own_block(j, result)) {
     return false;
   }
   if (dimension < 0) dimension += shape->rank;
   for (int64_t i = 0; i < dimension; ++i) {
     if (shape->dims[i] != 1) return false;
   }
+  return true;
+}
+
+// True if an operand before number `index` has the same block.
+static bool shares_block(const concat_elision* j, const etx_ir_arg* operands,
+                         size_t index) {
+  const uint32_t operand = operands->as.list.items[index].as.value;
+  for (size_t k = 0; k < index; ++k) {
+    const uint32_t other = operands->as.list.items[k].as.value;
+    if (etx_placement_range(j->placement, other).storage ==
+        etx_placement_range(j->placement, operand).storage) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
+  const uint32_t result = node->outputs[0];
+  const etx_ir_arg* const operands = &node->args[0];
+  const etx_shape* const shape = &j->method->values[result].shape;
+  if (!is_joinable(j, node) || !etx_ir_is_static(shape)) return false;
   uint64_t bytes = 0;
   for (size_t i = 0; i < operands->as.list.count; ++i) {
     const uint32_t operand = operands->as.list.items[i].as.value;
     const etx_shape* const from = &j->method->values[operand].shape;
     if (from->dtype != shape->dtype || !etx_ir_is_static(from) ||
         !has_own_block(j, operand) || bytes % j->module->alignment != 0 ||
-        !is_computed_as_often(j, node, operand)) {
+        !is_computed_as_often(j, node, operand) ||
+        shares_block(j, operands, i)) {
       return false;
     }
     bytes += j->placement->values[operand].bytes;
-    for (size_t k = 0; k < i; ++k) {
-      const uint32_t other = operands->as.list.items[k].as.value;
-      if (etx_placement_range(j->placement, other).storage ==
-          etx_placement_range(j->placement, operand).storage) {
-        return false;
-      }
-    }
   }
   return bytes == j->placement->values[result].bytes;
 }
 
+// ---- dynamic sizes ----
+
+// True if the value shows all elements of the value that it is an alias of.
+static bool shows_all_of_base(const concat_elision* j, uint32_t value) {
+  const etx_ir_node* const node =
+      &j->method->nodes[j->method->values[value].index];
+  etx_value_view view;
+  size_t output = 0;
+  while (node->outputs[output] != value) ++output;
+  return etx_value_view_find(j->method, node, output, &view) &&
+         view.all_elements && view.base == j->placement->values[value].base;
+}
+
+// True if a node computes all elements of the operand, and no others, in a
+// block of its own.
+static bool is_computed_alone(const concat_elision* j, uint32_t operand) {
+  uint32_t root = operand;
+  while (!etx_placement_kind_is_root(j->placement->values[root].kind)) {
+    if (!shows_all_of_base(j, root)) return false;
+    root = j->placement->values[root].base;
+  }
+  for (uint32_t v = 0; v < j->placement->value_count; ++v) {
+    const etx_value_placement* const place = &j->placement->values[v];
+    if (v != root && etx_placement_kind_is_root(place->kind) &&
+        place->storage == j->placement->values[root].storage &&
+        place->part_of == 0) {
+      return false;
+    }
+  }
+  return j->placement->values[root].part_of == 0;
+}
+
+static bool can_be_joined(const concat_elision* j, const etx_ir_node* node) {
+  const uint32_t result = node->outputs[0];
+  const etx_ir_arg* const operands = &node->args[0];
+  if (!j->can_move || j->method->cond_count != 0 || !is_joinable(j, node) ||
+      etx_ir_late_in_value(j->method, result) != 0) {
+    return false;
+  }
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < operands->as.list.count; ++i) {
+    const uint32_t operand = operands->as.list.items[i].as.value;
+    const etx_ir_value* const value = &j->method->values[operand];
+    if (value->shape.dtype != j->method->values[result].shape.dtype ||
+        etx_ir_late_in_value(j->method, operand) != 0 ||
+        !has_own_block(j, operand) || !is_computed_alone(j, operand) ||
+        shares_block(j, operands, i)) {
+      return false;
+    }
+    bytes += j->placement->values[operand].bytes;
+  }
+  return bytes == j->placement->values[result].bytes;
+}
+
+// Only instructions can give the aliases of a block addresses that move.
+static void make_aliases_dynamic(const concat_elision* j, uint32_t block) {
+  for (uint32_t v = 0; v < j->placement->value_count; ++v) {
+    etx_value_placement* const place = &j->placement->values[v];
+    if (place->kind == ETX_PLACEMENT_ALIAS &&
+        etx_placement_range(j->placement, v).storage == block &&
+        !etx_value_view_same_shape(j->method, v, place->base)) {
+      place->kind = ETX_PLACEMENT_DYNAMIC_VIEW;
+    }
+  }
+}
+
+static void make_part(const concat_elision* j, uint32_t operand,
+                      uint32_t result) {
+  uint64_t delta = 0;
+  const uint32_t root = etx_placement_root(j->placement, operand, &delta);
+  make_aliases_dynamic(j, j->placement->values[root].storage);
+  j->placement->values[root].part_of = result + 1;
+}
+
+static bool has_fixed_sizes(const concat_elision* j, const etx_ir_node* node) {
+  const etx_ir_arg* const operands = &node->args[0];
+  bool are_fixed = etx_ir_is_static(&j->method->values[node->outputs[0]].shape);
+  for (size_t i = 0; i < operands->as.list.count; ++i) {
+    are_fixed =
+        are_fixed &&
+        etx_ir_is_static(
+            &j->method->values[operands->as.list.items[i].as.value].shape);
+  }
+  return are_fixed;
+}
+
 static etx_status elide(const concat_elision* j, const etx_ir_node* node) {
-  if (node->op->id != ETX_OP_cat_out || !can_be_elided(j, node)) return ETX_OK;
+  if (node->op->id != ETX_OP_cat_out) return ETX_OK;
+  const bool moves = !has_fixed_sizes(j, node);
+  if (!(moves ? can_be_joined(j, node) : can_be_elided(j, node))) return ETX_OK;
   const size_t bytes = j->placement->value_count * sizeof(etx_value_placement);
   etx_value_placement* const before = etx_pool_take(j->pool, bytes);
   if (before == NULL) return ETX_OUT_OF_MEMORY;
@@ -129,6 +242,7 @@ static etx_status elide(const concat_elision* j, const etx_ir_node* node) {
   for (size_t i = 0; i < operands->as.list.count; ++i) {
     const uint32_t operand = operands->as.list.items[i].as.value;
     const uint64_t size = j->placement->values[operand].bytes;
+    if (moves) make_part(j, operand, node->outputs[0]);
     move_block(j, etx_placement_range(j->placement, operand).storage,
                result->storage, offset);
     offset += size;
@@ -148,7 +262,8 @@ etx_status etx_pass_elide_concat(etx_pass_context* context) {
     etx_pool pool;
     etx_pool_init(&pool);
     const concat_elision j = {module, &module->methods[m],
-                              &context->placements[m], &pool};
+                              &context->placements[m], &pool,
+                              context->options->target == ETX_TARGET_ETX};
     etx_status status = ETX_OK;
     for (size_t n = 0; n < j.method->node_count && status == ETX_OK; ++n) {
       status = elide(&j, &j.method->nodes[n]);

@@ -34,13 +34,12 @@ static void remove_from_node(const etx_ir_method* method,
   const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
                          etx_ir_is_static(&method->values[view.base].shape);
   const bool same = etx_value_view_same_shape(method, value, view.base);
-  *place = (etx_value_placement){
-      is_static || same ? ETX_PLACEMENT_ALIAS : ETX_PLACEMENT_DYNAMIC_VIEW,
-      view.base,
-      view.delta,
-      0,
-      0,
-      place->bytes};
+  *place = (etx_value_placement){.kind = is_static || same
+                                             ? ETX_PLACEMENT_ALIAS
+                                             : ETX_PLACEMENT_DYNAMIC_VIEW,
+                                 .base = view.base,
+                                 .delta = view.delta,
+                                 .bytes = place->bytes};
 }
 
 etx_status etx_pass_remove_self_copy(etx_pass_context* context) {

@@ -60,6 +60,7 @@ typedef struct etx_emit_method {
   etx_emit_scratch* scratch;  // tensors in arena 1, by slot
   size_t scratch_count, scratch_capacity;
 
+  bool* are_parts_bound;     // by value: the parts of this concatenation are
   uint32_t* index_of_value;  // slot by value of the method; ETX_IR_NONE: none
   // By storage: its external value (state, constant or input); ETX_IR_NONE for
   // scratch.
@@ -116,6 +117,8 @@ ETX_MUST_USE etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
 
 // emit_values.c
 
+// True if instructions give the operands of a concatenation their places.
+bool etx_emit_has_dynamic_parts(const etx_emit_method* m, uint32_t concat);
 // The slot of the tensor of an IR value.
 ETX_MUST_USE etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
                                         uint32_t* out_index);

@@ -200,6 +200,51 @@ static etx_status emit_sizes(etx_emit_method* m, uint32_t value) {
   return etx_emit_call(m, etx_op_at(ETX_OP_empty_out), arguments, 4);
 }
 
+// Places the operands of a concatenation one after the other in its result, and
+// those of a concatenation that the result is an operand of before.
+static etx_status emit_parts(etx_emit_method* m, uint32_t concat) {
+  const uint32_t outer = m->placement->values[concat].part_of;
+  const etx_ir_node* const node =
+      &m->method->nodes[m->method->values[concat].index];
+  const etx_shape* const shape = &m->method->values[concat].shape;
+  const etx_ir_arg* const operands = &node->args[0];
+  uint32_t arguments[4];
+  if (m->are_parts_bound[concat]) return ETX_OK;
+  m->are_parts_bound[concat] = true;
+  if (outer != 0) {
+    ETX_TRY(emit_parts(m, outer - 1));
+  } else if (!etx_ir_is_static(shape)) {
+    ETX_TRY(emit_sizes(m, concat));
+  }
+  ETX_TRY(etx_emit_tensor(m, concat, &arguments[0]));
+  ETX_TRY(etx_emit_null(m, &arguments[1]));
+  for (size_t i = 0; i < operands->as.list.count; ++i) {
+    uint64_t delta = 0;
+    const uint32_t part = etx_placement_root(
+        m->placement, operands->as.list.items[i].as.value, &delta);
+    ETX_TRY(emit_view_sizes(m, &m->method->values[part].shape, false,
+                            &arguments[2]));
+    ETX_TRY(etx_emit_tensor(m, part, &arguments[3]));
+    ETX_TRY(
+        etx_emit_call(m, etx_op_at(ETX_OP_part_after_default), arguments, 4));
+    arguments[1] = arguments[3];
+  }
+  return ETX_OK;
+}
+
+// Places the outputs that are computed in a concatenation.
+static etx_status emit_places(etx_emit_method* m, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] == ETX_IR_NONE) continue;
+    const etx_value_placement* const place =
+        &m->placement->values[node->outputs[i]];
+    if (place->kind == ETX_PLACEMENT_COMPUTED && place->part_of != 0) {
+      ETX_TRY(emit_parts(m, place->part_of - 1));
+    }
+  }
+  return ETX_OK;
+}
+
 // Sets sizes and addresses of the outputs of a node without a kernel call.
 static etx_status emit_alias_setup(etx_emit_method* m,
                                    const etx_ir_node* node) {
@@ -257,8 +302,14 @@ static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
   ETX_TRY(etx_emit_enter_branch(m, node->branch));
   if (etx_ir_is_head(node)) return etx_emit_head(m, node);
   if (etx_ir_is_join(node) || etx_ir_is_iteration_end(node)) return ETX_OK;
-  if (!etx_placement_has_instruction(m->placement, node))
-    return emit_alias_setup(m, node);
+  if (!etx_placement_has_instruction(m->placement, node)) {
+    // This instruction finds nothing to copy, and checks that.
+    return node->output_count == 1 && node->outputs[0] != ETX_IR_NONE &&
+                   etx_emit_has_dynamic_parts(m, node->outputs[0])
+               ? emit_kernel(m, node)
+               : emit_alias_setup(m, node);
+  }
+  ETX_TRY(emit_places(m, node));
   if (node->op->id == ETX_OP_check_range) return emit_check(m, node);
   bool done = node->op->id == ETX_OP_local_scalar_dense;
   if (!done) ETX_TRY(emit_in_place_copy(m, node, &done));
@@ -380,6 +431,7 @@ static etx_status init_method(etx_emit_method* m, inputs_and_outputs* p) {
   const size_t input_count = method->input_count;
   const size_t output_count = method->output_count + method->mutation_count;
   m->index_of_value = etx_pool_take(pool, value_count * sizeof(uint32_t));
+  m->are_parts_bound = etx_pool_take(pool, value_count * sizeof(bool));
   m->external_of_storage =
       etx_pool_take(pool, storage_count * sizeof(uint32_t));
   m->index_of_symbol =
@@ -389,10 +441,10 @@ static etx_status init_method(etx_emit_method* m, inputs_and_outputs* p) {
   p->input_rows = etx_pool_take(pool, input_count * sizeof *p->input_rows);
   p->outputs = etx_pool_take(pool, output_count * sizeof *p->outputs);
   p->output_rows = etx_pool_take(pool, output_count * sizeof *p->output_rows);
-  if (m->index_of_value == NULL || m->external_of_storage == NULL ||
-      m->index_of_symbol == NULL || m->input_index == NULL ||
-      p->inputs == NULL || p->input_rows == NULL || p->outputs == NULL ||
-      p->output_rows == NULL) {
+  if (m->index_of_value == NULL || m->are_parts_bound == NULL ||
+      m->external_of_storage == NULL || m->index_of_symbol == NULL ||
+      m->input_index == NULL || p->inputs == NULL || p->input_rows == NULL ||
+      p->outputs == NULL || p->output_rows == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
   fill_none(m->index_of_value, value_count);

@@ -135,6 +135,16 @@ static etx_status add_view(etx_emit_method* m, uint32_t index, uint32_t base,
   return ETX_OK;
 }
 
+bool etx_emit_has_dynamic_parts(const etx_emit_method* m, uint32_t concat) {
+  if (m->placement->values[concat].kind != ETX_PLACEMENT_CONCAT) return false;
+  const etx_ir_node* const node =
+      &m->method->nodes[m->method->values[concat].index];
+  uint64_t delta = 0;
+  const uint32_t root = etx_placement_root(
+      m->placement, node->args[0].as.list.items[0].as.value, &delta);
+  return m->placement->values[root].part_of == concat + 1;
+}
+
 // Describes a concatenation without an instruction: one row for each operand.
 static etx_status describe_concat(etx_emit_method* m, uint32_t value,
                                   uint32_t index) {
@@ -156,7 +166,12 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   const etx_storage_range range = etx_placement_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   const etx_placement_kind kind = m->placement->values[value].kind;
-  if (kind == ETX_PLACEMENT_CONCAT) return describe_concat(m, value, index);
+  if (kind == ETX_PLACEMENT_CONCAT) {
+    // Instructions give the parts their places if those are dynamic.
+    return etx_emit_has_dynamic_parts(m, value)
+               ? ETX_OK
+               : describe_concat(m, value, index);
+  }
   if (kind == ETX_PLACEMENT_EXTERNAL || kind == ETX_PLACEMENT_DYNAMIC_VIEW ||
       kind == ETX_PLACEMENT_DYNAMIC_PART ||
       storage->kind == ETX_STORAGE_CONSTANT) {

@@ -16,7 +16,7 @@ static uint64_t late_in_arg(const etx_ir_method* method,
   return late;
 }
 
-static uint64_t late_in_value(const etx_ir_method* method, uint32_t value) {
+uint64_t etx_ir_late_in_value(const etx_ir_method* method, uint32_t value) {
   const etx_ir_value* const v = &method->values[value];
   uint64_t late = 0;
   for (size_t d = 0; v->has_shape && d < v->shape.rank; ++d) {
@@ -33,7 +33,7 @@ uint64_t etx_ir_late_needed(const etx_ir_method* method,
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
-    late |= late_in_value(method, node->outputs[i]);
+    late |= etx_ir_late_in_value(method, node->outputs[i]);
   }
   return node->late == 0 ? late : late & ~(UINT64_C(1) << (node->late - 1));
 }

@@ -7,6 +7,9 @@
 
 #include "exporter/ir/ir.h"
 
+// The late symbols in the sizes of a value, as bits.
+uint64_t etx_ir_late_in_value(const etx_ir_method* method, uint32_t value);
+
 // The late symbols that a node needs, as bits: those in its arguments and in
 // the sizes of its results, but for the one that it sets itself.
 uint64_t etx_ir_late_needed(const etx_ir_method* method,

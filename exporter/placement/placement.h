@@ -39,7 +39,7 @@ typedef enum etx_placement_kind {
   ETX_PLACEMENT_COMPUTED,  // root: its node writes its bytes
   ETX_PLACEMENT_CONCAT,    // root: the operands of its node (a concatenation)
                            // are computed in its bytes, side by side; no
-                           // instruction
+                           // instruction that runs
   ETX_PLACEMENT_BRANCH_RESULT,  // root: the operands of its node (a join) are
                                 // computed in its bytes, each in its branch; no
                                 // instruction
@@ -69,6 +69,10 @@ typedef struct etx_value_placement {
   uint32_t storage;  // roots: index of a storage
   uint64_t offset;   // roots: bytes from the start of the storage
   uint64_t bytes;    // of the value, at the upper bounds
+  // Roots that are computed in a concatenation whose sizes are dynamic: 1 + the
+  // value of the concatenation, in which they lie at `offset` only at the upper
+  // bounds; else 0.
+  uint32_t part_of;
 } etx_value_placement;
 
 typedef struct etx_placement {

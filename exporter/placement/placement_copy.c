@@ -42,8 +42,9 @@ etx_status etx_placement_copy_insert(const etx_placed_method* m,
                                      uint32_t* out_value) {
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
                                m->placement->values[source].bytes, 0, false};
-  etx_value_placement place = {ETX_PLACEMENT_COMPUTED, ETX_IR_NONE, 0, 0, 0,
-                               storage.bytes};
+  etx_value_placement place = {.kind = ETX_PLACEMENT_COMPUTED,
+                               .base = ETX_IR_NONE,
+                               .bytes = storage.bytes};
   ETX_TRY(etx_placement_add_storage(m->module->pool, m->placement, &storage,
                                     &place.storage));
   etx_ir_arg args[2] = {etx_ir_value_arg(source), {ETX_IR_ARG_NONE, {0}}};

@@ -131,7 +131,9 @@ const etx_op* etx_op_find(etx_text name, etx_text overload);
 // True if the operator makes its last argument a view of its first one: nothing
 // is computed or copied.
 static inline bool etx_op_makes_view(const etx_op* op) {
-  return op->id == ETX_OP_et_view_default || op->id == ETX_OP_part_view_default;
+  return op->id == ETX_OP_et_view_default ||
+         op->id == ETX_OP_part_view_default ||
+         op->id == ETX_OP_part_after_default;
 }
 
 // True if the operator sets the sizes of its output and writes none of its

@@ -48,20 +48,36 @@ etx_status etx_shape_view(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// (self, start, size): a part of self's elements.
-etx_status etx_shape_part_view(etx_shape_call* call) {
-  etx_shape self;
-  ETX_TRY(etx_shape_tensor(call, 0, &self));
-  etx_shape out = {.dtype = self.dtype};
-  const etx_dim start = call->integer(call->context, 1, 0);
+// Argument 2: the sizes of a part.
+static etx_status read_part_sizes(etx_shape_call* call, etx_shape* out) {
   const size_t rank = call->list_count(call->context, 2);
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim size = call->integer(call->context, 2, i);
     if (etx_shape_is_number(call, size) && size < 0) {
       return etx_shape_refuse(call, "size %i is invalid in a view", size);
     }
-    ETX_TRY(etx_shape_insert(call, &out, i, size));
+    ETX_TRY(etx_shape_insert(call, out, i, size));
   }
+  return ETX_OK;
+}
+
+// (self, previous, size): the elements of self behind a part of it. The runtime
+// knows where that part ends, and checks that enough elements follow.
+etx_status etx_shape_part_after(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  etx_shape out = {.dtype = self.dtype};
+  ETX_TRY(read_part_sizes(call, &out));
+  return put(call, &out);
+}
+
+// (self, start, size): a part of self's elements.
+etx_status etx_shape_part_view(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  etx_shape out = {.dtype = self.dtype};
+  const etx_dim start = call->integer(call->context, 1, 0);
+  ETX_TRY(read_part_sizes(call, &out));
   etx_dim numel, end;
   ETX_TRY(etx_shape_numel(call, &self, &numel));
   ETX_TRY(etx_shape_numel(call, &out, &end));

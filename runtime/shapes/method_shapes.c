@@ -5,6 +5,7 @@
 #include "runtime/shapes/method_shapes.h"
 
 #include "runtime/shapes/call_overlap.h"
+#include "runtime/shapes/idle_calls.h"
 #include "runtime/shapes/late_values.h"
 #include "runtime/shapes/method_sizes.h"
 #include "runtime/shapes/prepare_cache.h"
@@ -263,6 +264,7 @@ static bool stays_prepared(const etx_method_record* record) {
 etx_status etx_method_check_arguments(etx_method* method,
                                       etx_method_record* record) {
   ETX_TRY(take_arguments(method, record));
+  if (ETX_DYNAMIC && etx_call_is_joined(method, record)) return ETX_OK;
   return ETX_VERIFIER
              ? etx_method_check_overlap(method, record, method->kernel_diag)
              : ETX_OK;
@@ -313,7 +315,11 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   } else {
     ETX_TRY(prepare_kernel(method, record));
   }
-  if (ETX_DYNAMIC) record->is_prepared = true;
+  if (ETX_DYNAMIC) {
+    record->is_prepared = true;
+    record->is_idle = !checks_later && !record->is_sized_by_data &&
+                      etx_call_is_idle(method, record);
+  }
   return checks_later ? ETX_OK : bind_slot(method, record);
 }
 
@@ -341,13 +347,53 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
                        (uint64_t)record->slot);
 }
 
+// The end of `previous`, a part of self, in self: offsets in bytes. Checks that
+// `size` bytes of self follow.
+static etx_status find_start_behind(etx_method* method,
+                                    const etx_method_record* record,
+                                    size_t size, size_t* out_start) {
+  const etx_method_tensor* self =
+      etx_method_tensor_of(method, record->call.arguments[0]);
+  const etx_value* before = record->call.arguments[1];
+  size_t start = 0;
+  if (before->kind == ETX_VALUE_TENSOR) {
+    const etx_method_tensor* previous = etx_method_tensor_of(method, before);
+    const size_t end = previous->root_offset + previous->bytes;
+    if (previous->root != self->root || end < self->root_offset ||
+        before->as.tensor.dtype != record->call.arguments[0]->as.tensor.dtype) {
+      return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
+                           "value %u is not a part of value %u",
+                           etx_method_number(method, previous),
+                           etx_method_number(method, self));
+    }
+    start = end - self->root_offset;
+  }
+  if (start > self->bytes || size > self->bytes - start) {
+    return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
+                         "a part of %z bytes from byte %z of value %u, which "
+                         "has %z bytes",
+                         size, start, etx_method_number(method, self),
+                         self->bytes);
+  }
+  *out_start = start;
+  return ETX_OK;
+}
+
 // The offset of a view in self, in bytes. The shape function has checked that
-// the view is within self.
-static size_t start_of_view(const etx_method_record* record) {
+// a view whose start is a number is within self.
+static etx_status find_start(etx_method* method,
+                             const etx_method_record* record, size_t size,
+                             size_t* out_start) {
   const etx_call* call = &record->call;
-  if (call->op->id != ETX_OP_part_view_default) return 0;
+  if (ETX_DYNAMIC && call->op->id == ETX_OP_part_after_default) {
+    return find_start_behind(method, record, size, out_start);
+  }
+  *out_start = 0;
+  if (call->op->id != ETX_OP_part_view_default) return ETX_OK;
   const etx_tensor* self = &call->arguments[0]->as.tensor;
-  return (size_t)call->arguments[1]->as.integer * etx_dtype_bytes(self->dtype);
+  *out_start =
+      (size_t)call->arguments[1]->as.integer * etx_dtype_bytes(self->dtype);
+  return ETX_OK;
 }
 
 // Binds the result of a view to the memory of self, or to a part of it.
@@ -363,7 +409,9 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
     return ETX_OK;
   }
   if (ETX_METHOD_SIZES) ETX_TRY(etx_method_size_view(method, record, target));
-  const bool is_part = record->call.op->id == ETX_OP_part_view_default;
+  const etx_op_id op = record->call.op->id;
+  const bool is_part = op == ETX_OP_part_view_default ||
+                       (ETX_DYNAMIC && op == ETX_OP_part_after_default);
   if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
       (!is_part && target->bytes != source->bytes)) {
     return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
@@ -371,7 +419,9 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
                          target->bytes, source->bytes);
   }
   if (binds_later) return ETX_OK;
-  use_memory_of(method, target, source, start_of_view(record));
+  size_t start = 0;
+  ETX_TRY(find_start(method, record, target->bytes, &start));
+  use_memory_of(method, target, source, start);
   etx_method_mark_used(method, target->value);
   return ETX_OK;
 }
@@ -388,10 +438,12 @@ etx_status etx_method_bind_record(etx_method* method,
 etx_status etx_method_bind_checked(etx_method* method,
                                    const etx_method_record* record) {
   if (record->kind == ETX_RECORD_KERNEL) return bind_slot(method, record);
-  use_memory_of(method,
-                etx_method_tensor_of(method, &method->values[record->slot]),
-                etx_method_tensor_of(method, record->call.arguments[0]),
-                start_of_view(record));
+  etx_method_tensor* target =
+      etx_method_tensor_of(method, &method->values[record->slot]);
+  size_t start = 0;
+  ETX_TRY(find_start(method, record, target->bytes, &start));
+  use_memory_of(method, target,
+                etx_method_tensor_of(method, record->call.arguments[0]), start);
   return ETX_OK;
 }
 

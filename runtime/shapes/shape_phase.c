@@ -115,6 +115,7 @@ static etx_status shape_ahead(etx_method* method, etx_method_record* record) {
 
 static void add_step(etx_method* method, etx_method_record* record) {
   const bool is_late = ETX_DYNAMIC && record->late != ETX_RECORD_AHEAD;
+  if (ETX_DYNAMIC && record->is_idle && !is_late) return;
   etx_kernel_function run = record->call.run;
   if (is_late || record->kind != ETX_RECORD_KERNEL) {
     run = ETX_DYNAMIC ? etx_flow_step_of(record) : NULL;

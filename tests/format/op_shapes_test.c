@@ -121,6 +121,21 @@ static void as_strided_must_stay_inside_the_storage(void** unused) {
   assert_refused("invalid in a view");
 }
 
+static void a_part_has_the_sizes_that_are_stated(void** unused) {
+  (void)unused;
+  asker_begin(&a, "etx::part_after.default");
+  asker_tensor(&a, F32, DIMS(4, 6));
+  asker_none(&a);
+  asker_integers(&a, DIMS(3, 2));
+  assert_int_equal(asker_infer(&a), ETX_OK);
+  assert_true(asker_gave(&a, 0, F32, DIMS(3, 2)));
+  asker_begin(&a, "etx::part_after.default");
+  asker_tensor(&a, F32, DIMS(4, 6));
+  asker_tensor(&a, F32, DIMS(2));
+  asker_integers(&a, DIMS(-1, 6));
+  assert_refused("invalid in a view");
+}
+
 static void slices_clamp_and_count_from_the_end(void** unused) {
   (void)unused;
   static const struct {
@@ -411,6 +426,7 @@ int main(void) {
       cmocka_unit_test(a_view_infers_one_size),
       cmocka_unit_test(a_view_keeps_the_elements),
       cmocka_unit_test(as_strided_must_stay_inside_the_storage),
+      cmocka_unit_test(a_part_has_the_sizes_that_are_stated),
       cmocka_unit_test(slices_clamp_and_count_from_the_end),
       cmocka_unit_test(an_index_replaces_its_dimension),
       cmocka_unit_test(dimensions_of_separated_indices_come_first),

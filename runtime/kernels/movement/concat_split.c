@@ -60,6 +60,7 @@ static bool prepare_columns(etx_call* call, const etx_tensor* joined,
 // Copies `rows` rows of a column from or to a part.
 static void move_column(char* joined, ptrdiff_t row, char* part,
                         ptrdiff_t width, size_t rows, bool divides) {
+  if (joined == part) return;  // it was computed in its place
   etx_copy copy;
   copy.bytes = (size_t)width;
   copy.rank = rows > 1 ? 1 : 0;

@@ -44,6 +44,30 @@ etx_status etx_kernel_part_view_default_prepare(etx_call* call) {
   return ETX_OK;
 }
 
+// The same from the end of `previous` on. The runtime binds views itself; this
+// is for callers that run a kernel alone.
+static etx_status run_part_after(etx_call* call) {
+  const etx_value* previous =
+      etx_call_value(call, ETX_ARG_part_after_default_previous);
+  uint8_t* data = etx_call_tensor(call, ETX_ARG_part_after_default_self)->data;
+  if (previous->kind == ETX_VALUE_TENSOR) {
+    const etx_tensor* before = &previous->as.tensor;
+    data = before->data;
+    if (data != NULL) data += etx_tensor_bytes(before);
+  }
+  etx_call_out(call, ETX_ARG_part_after_default_out)->as.tensor.data = data;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_part_after_default_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_part_after_default_self,
+                                    ETX_ARG_part_after_default_out));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_part_after_default_self));
+  ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_part_after_default_out));
+  call->run = run_part_after;
+  return ETX_OK;
+}
+
 // The shape rule has given copy_to index + 1 rows.
 static etx_status run_et_copy_index(etx_call* call) {
   const etx_strided_view from = etx_strided_view_of(

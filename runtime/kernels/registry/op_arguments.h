@@ -2915,6 +2915,14 @@ enum {
   ETX_ARG_part_view_default_out = 3,
 };
 
+// part_after_default
+enum {
+  ETX_ARG_part_after_default_self = 0,
+  ETX_ARG_part_after_default_previous = 1,
+  ETX_ARG_part_after_default_size = 2,
+  ETX_ARG_part_after_default_out = 3,
+};
+
 // et_copy_index_tensor
 enum {
   ETX_ARG_et_copy_index_tensor_copy_to = 0,

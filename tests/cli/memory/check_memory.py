@@ -28,7 +28,8 @@ SCRATCH, STATE, CONSTANT, CALLER = range(4)
 # Operators that read only the sizes of their first tensor.
 SIZES_ONLY = {"sym_size.int", "sym_numel", "full_like.out", "fill.Scalar_out",
               "fill.Tensor_out", "copy.out"}
-VIEWS = {"executorch_prim::et_view.default", "etx::part_view.default"}
+VIEWS = {"executorch_prim::et_view.default", "etx::part_view.default",
+         "etx::part_after.default"}
 # Arguments that operators outside of ATen change in place.
 CHANGED = {"llama::update_cache.out": [1],
            "llama::sdpa_with_kv_cache.out": [3, 4]}

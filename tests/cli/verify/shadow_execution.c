@@ -40,8 +40,8 @@ static void touch(shadow_touched* t, uint32_t value, bool is_first,
 static bool ignores_first(const etx_op* op) {
   static const char* const names[] = {
       "aten::sym_size", "aten::sym_numel", "executorch_prim::et_view",
-      "etx::part_view", "aten::full_like", "aten::fill",
-      "aten::copy"};
+      "etx::part_view", "etx::part_after", "aten::full_like",
+      "aten::fill",     "aten::copy"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
     if (strcmp(op->name, names[i]) == 0) return true;
   }
@@ -148,6 +148,15 @@ static void view_slot(shadow_memory* s, const shadow_method* m,
     cut_slot(m, to, (size_t)start.as.integer * etx_dtype_bytes(t.dtype),
              etx_pte_tensor_bytes(&t));
   }
+  if (op->id == ETX_OP_part_after_default) {
+    const size_t before = (size_t)call->arguments[1];
+    size_t start = 0;
+    if (m->slots[before].is_tensor) {
+      start = m->slots[before].at.offset + m->slots[before].bytes -
+              m->slots[from].at.offset;
+    }
+    cut_slot(m, to, start, etx_pte_tensor_bytes(&t));
+  }
   if (t.has_allocation && (m->slots[to].at.memory != s->arenas[t.memory_id] ||
                            m->slots[to].at.offset != t.memory_offset)) {
     shadow_memory_wrong(s, m, "is a view of bytes at another address", to);
@@ -192,6 +201,27 @@ static bool writes_no_byte(const etx_op* op) {
          strcmp(op->name, "dim_order_ops::_empty_dim_order") == 0;
 }
 
+// A concatenation of tensors that lie one after the other in its result changes
+// no byte: the result then expects what is there.
+static bool join(const shadow_method* m, const etx_op* op, const touched* t) {
+  if (op->id != ETX_OP_cat_out) return false;
+  const byte_slot* const out = &m->slots[t->writes[0]];
+  size_t end = out->at.offset;
+  for (size_t i = 0; i < t->read_count; ++i) {
+    const byte_slot* const part = &m->slots[t->reads[i]];
+    if (part->at.memory != out->at.memory || part->at.offset != end) {
+      return false;
+    }
+    end += part->bytes;
+  }
+  if (end != out->at.offset + out->bytes) return false;
+  size_t room = 0;
+  byte_stamp* const means = shadow_memory_content(m, t->writes[0], &room);
+  memcpy(means, out->at.memory + out->at.offset,
+         out->bytes * sizeof(byte_stamp));
+  return true;
+}
+
 void shadow_execution_call(shadow_memory* s, shadow_method* m,
                            const etx_pte_instruction* call) {
   const etx_pte_operator name =
@@ -205,6 +235,7 @@ void shadow_execution_call(shadow_memory* s, shadow_method* m,
   }
   shadow_execution_touch(m, op, call, &t);
   check_reads(s, m, &t);
+  if (join(m, op, &t)) return;
   byte_stamp** const wanted = calloc(t.read_count + 1, sizeof *wanted);
   for (size_t i = 0; i < t.read_count; ++i) wanted[i] = bytes_of(m, t.reads[i]);
   shadow_memory_write(s, m, t.writes, t.write_count);

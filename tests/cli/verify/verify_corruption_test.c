@@ -341,6 +341,7 @@ static const planned plans[] = {
     {"gru", "etx", 100},    {"gru", "executorch", 60},
     {"whisper", "etx", 60}, {"whisper", "executorch", 40},
     {"llama", "etx", 20},   {"llama", "executorch", 12},
+    {"parts", "etx", 100},  {"parts", "executorch", 40},
     {"loops", "etx", 300},  {"loops", "executorch", 200},
 };
 

@@ -588,6 +588,43 @@ static void nested_concatenations_are_one_block(void** state) {
   assert_int_equal(etx_placement_range(placement, inner[1]).start, 64);
 }
 
+// The sum of x, and that of y, whose numbers of rows vary, one after the other.
+static uint32_t joined_sums(uint32_t parts[2]) {
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const etx_dim t = graph_symbol(&g, "t", 0, 3);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 3));
+  const uint32_t y = graph_input(&g, "y", 2, SIZES(t, 3));
+  parts[0] = graph_add(&g, x, x);
+  parts[1] = graph_add(&g, y, y);
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "z", joined);
+  return joined;
+}
+
+static void operands_of_dynamic_sizes_are_computed_in_the_result(void** state) {
+  (void)state;
+  uint32_t parts[2];
+  const uint32_t joined = joined_sums(parts);
+  graph_place(&g, AS_WRITTEN);
+  const etx_placement* const placement = graph_placement(&g, 0);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_CONCAT);
+  for (size_t i = 0; i < 2; ++i) {
+    assert_int_equal(placement->values[parts[i]].part_of, joined + 1);
+    assert_int_equal(etx_placement_range(placement, parts[i]).start, i * 96);
+  }
+  assert_int_equal(graph_count_running(&g, 0), 2);
+}
+
+static void for_executorch_operands_of_dynamic_sizes_are_copied(void** state) {
+  (void)state;
+  uint32_t parts[2];
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  const uint32_t joined = joined_sums(parts);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(placement_kind_of(joined), ETX_PLACEMENT_COMPUTED);
+}
+
 static void a_concatenation_that_would_raise_the_peak_is_copied(void** state) {
   (void)state;
   graph_method(&g, "m");
@@ -697,6 +734,8 @@ int main(void) {
       TEST(one_value_twice_is_copied),
       TEST(an_operand_that_is_an_input_is_copied),
       TEST(nested_concatenations_are_one_block),
+      TEST(operands_of_dynamic_sizes_are_computed_in_the_result),
+      TEST(for_executorch_operands_of_dynamic_sizes_are_copied),
       TEST(a_concatenation_that_would_raise_the_peak_is_copied),
       TEST(a_self_copy_makes_a_read_buffer_a_state),
       TEST(without_a_self_copy_a_read_buffer_is_a_constant),

@@ -375,9 +375,30 @@ static void a_view_of_a_part_starts_at_its_offset(void** unused) {
   test_call_end(&c);
 }
 
+static void a_part_behind_another_starts_at_its_end(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "etx::part_after.default");
+  const etx_tensor* self = counted(&c, 2, (int32_t[]){3, 3});
+  const etx_tensor* before = counted(&c, 1, (int32_t[]){2});
+  test_call_integers(&c, 2, (int64_t[]){1, 3});
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
+  assert_ptr_equal(test_call_result(&c, 0)->data, (float*)before->data + 2);
+  assert_int_equal(test_call_result(&c, 0)->sizes[1], 3);
+  test_call_end(&c);
+  test_call_begin(&c, "etx::part_after.default");
+  self = counted(&c, 2, (int32_t[]){3, 3});
+  test_call_none(&c);
+  test_call_integers(&c, 1, (int64_t[]){4});
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
+  assert_ptr_equal(test_call_result(&c, 0)->data, self->data);
+  test_call_end(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_view_of_a_part_starts_at_its_offset),
+      cmocka_unit_test(a_part_behind_another_starts_at_its_end),
       cmocka_unit_test(permute_moves_every_dimension),
       cmocka_unit_test(large_planes_are_transposed),
       cmocka_unit_test(pairs_of_elements_at_odd_addresses_are_transposed),

@@ -1,0 +1,203 @@
+// Concatenations that are computed in place: parts one after the other in the
+// result, at places that depend on sizes.
+
+#include "tests/cli/verify/verify_fixture.h"
+
+// x has 4 to 8 floats, as has y; `whole` has those of both, at 0. The numbers
+// are those at the upper bounds.
+typedef struct joined {
+  test_program* p;
+  int x, y;    // inputs
+  int whole;   // at 0
+  int first;   // part of it, planned at 0
+  int second;  // part of it, planned at 32
+  int other;   // 8 floats at 64
+  int none;
+  int sizes;  // of a part
+} joined;
+
+static int eight_at(test_program* p, uint64_t offset) {
+  return test_dynamic(p, test_scratch(p, F32, SIZES(8), offset));
+}
+
+static joined start_joined(void) {
+  test_program* const p = start(96).p;
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(8))), "x");
+  const int y =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(8))), "y");
+  const int zero = test_int(p, 0), size = test_int(p, 8);
+  const joined j = {
+      .p = p,
+      .x = x,
+      .y = y,
+      .whole = test_dynamic(p, test_scratch(p, F32, SIZES(16), 0)),
+      .first = eight_at(p, 0),
+      .second = eight_at(p, 32),
+      .other = eight_at(p, 64),
+      .none = test_none(p),
+      .sizes = test_ints(p, ARGS(size)),
+  };
+  test_call(p, "aten::sym_size", "int", ARGS(x, zero, size));
+  return j;
+}
+
+static void part_after(const joined* j, int before, int part) {
+  test_call(j->p, "etx::part_after", "default",
+            ARGS(j->whole, before, j->sizes, part));
+}
+
+static void cat(const joined* j, int a, int b) {
+  const int list = test_tensors(j->p, ARGS(a, b));
+  const int zero = test_int(j->p, 0);
+  test_call(j->p, "aten::cat", "out", ARGS(list, zero, j->whole, j->whole));
+  test_output(j->p, j->whole, "z");
+}
+
+static void parts_of_a_chain_do_not_overwrite_each_other(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  add(j.p, j.first, j.second, j.other);
+  cat(&j, j.first, j.second);
+  accept(j.p);
+}
+
+static void parts_may_be_computed_in_any_order(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.y, j.second);
+  relu(j.p, j.x, j.first);
+  cat(&j, j.first, j.second);
+  accept(j.p);
+}
+
+static void views_of_parts_are_as_disjoint_as_the_parts(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  const int view = eight_at(j.p, 32);
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.y, j.second);
+  test_call(j.p, "executorch_prim::et_view", "default",
+            ARGS(j.second, j.sizes, view));
+  relu(j.p, j.x, j.first);
+  cat(&j, j.first, view);
+  accept(j.p);
+}
+
+static void two_parts_at_one_place_may_overlap(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.none, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.first, j.second);
+  refuse(j.p, "but value '6' overwrote it");
+}
+
+static void a_part_behind_a_later_part_may_be_anywhere(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.second, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.first, j.second);
+  refuse(j.p, "but value '6' overwrote it");
+}
+
+static void a_part_that_is_written_before_it_is_made_is_refused(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  relu(j.p, j.y, j.second);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  cat(&j, j.first, j.second);
+  refuse(j.p, "reads value '6', but nothing has written it");
+}
+
+static void operands_in_another_order_are_refused(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.second, j.first);
+  refuse(j.p, "shares bytes with argument");
+}
+
+static void other_values_must_stay_off_the_whole(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  const int late = eight_at(j.p, 32);
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, late);  // the first part may reach into these bytes
+  relu(j.p, late, j.second);
+  cat(&j, j.first, j.second);
+  refuse(j.p, "output value '6' shares bytes with argument value '10'");
+}
+
+static void parts_must_be_planned_one_after_the_other(void** state) {
+  (void)state;
+  joined j = start_joined();
+  j.second = eight_at(j.p, 16);
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.first, j.second);
+  refuse(j.p, "is planned at another address");
+}
+
+static void the_whole_is_not_valid_before_it_is_joined(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  const int z = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(16)));
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  relu(j.p, j.whole, z);
+  cat(&j, j.first, j.second);
+  refuse(j.p, "nothing has written it");
+}
+
+static void a_part_that_changes_later_changes_the_whole(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.first, j.second);
+  relu(j.p, j.y, j.second);
+  refuse(j.p, "overwrote it");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(parts_of_a_chain_do_not_overwrite_each_other),
+      cmocka_unit_test(parts_may_be_computed_in_any_order),
+      cmocka_unit_test(views_of_parts_are_as_disjoint_as_the_parts),
+      cmocka_unit_test(two_parts_at_one_place_may_overlap),
+      cmocka_unit_test(a_part_behind_a_later_part_may_be_anywhere),
+      cmocka_unit_test(a_part_that_is_written_before_it_is_made_is_refused),
+      cmocka_unit_test(operands_in_another_order_are_refused),
+      cmocka_unit_test(other_values_must_stay_off_the_whole),
+      cmocka_unit_test(parts_must_be_planned_one_after_the_other),
+      cmocka_unit_test(the_whole_is_not_valid_before_it_is_joined),
+      cmocka_unit_test(a_part_that_changes_later_changes_the_whole),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

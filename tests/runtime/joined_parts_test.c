@@ -3,6 +3,7 @@
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 #include "runtime/kernel.h"
 
@@ -119,9 +120,10 @@ static void a_part_behind_itself_is_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(parts_of_a_result_are_computed_in_it),
-      cmocka_unit_test(parts_at_one_place_are_refused),
-      cmocka_unit_test(a_part_behind_itself_is_refused),
+      unit_test_with(ETX_DYNAMIC, parts_of_a_result_are_computed_in_it),
+      unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
+                     parts_at_one_place_are_refused),
+      unit_test_with(ETX_DYNAMIC, a_part_behind_itself_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,7 +194,7 @@ static void run_floats(const product_shape* s, bool has_panels,
                       .has_panels = has_panels,
                       .out = (char*)out,
                       .out_row = (ptrdiff_t)s->columns};
-  etx_gemm_run(&p, parallel);
+  etx_gemm_run(&p, parallel, temporary);
 }
 
 static void run_quantized(const product_shape* s, product_kind k,

@@ -1,11 +1,13 @@
 // Attention as in FlashAttention: for a tile of query rows, and block by block
 // of 64 keys, scores = query * key^T, online softmax, accumulators += weights *
 // value. Operands that are dense float32 are read in place, and the result's
-// own rows are the accumulators if they are whole groups of lanes. Other
-// operands are converted, a block at a time, to the thread's workspace:
+// own rows are the accumulators if they are whole groups of lanes. A thread's
+// workspace has the tiles, a block of scores and of transposed keys. Other
+// operands are converted to it, too, a block at a time:
 //
-//   accumulators [rows of some tiles, groups] | query tile [rows, width] |
-//   key block [64, width] | value block [64, value width]
+//   tiles | scores [rows, 64] | transposed keys | accumulators [rows of some
+//   tiles, groups] | query tile [rows, width] | key block [64, width] | value
+//   block [64, value width]
 //
 // A key block is transposed once for up to TILES_TOGETHER tiles, so that a
 // score is summed from the first element to the last, whatever is computed
@@ -35,7 +37,8 @@ enum {
   TILES_TOGETHER = 4,    // most tiles of a batch that share transposed keys
   // Multiply-adds below which waking other threads costs more than it saves.
   MIN_PARALLEL_WORK = 100000,
-  MAX_PREFETCHED_ROWS = 12,  // most rows of a head that are prefetched
+  MAX_PREFETCHED_ROWS = 12,          // most rows of a head that are prefetched
+  ALIGNMENT = ETX_LANE_GROUP_BYTES,  // of the parts of a workspace
 };
 
 typedef etx_attention_rows float_rows;
@@ -63,10 +66,11 @@ static size_t tile_rows(const etx_attention* a) {
 // ------------------------------------------------ temporary memory
 
 // Rows of workspace for a tile. A tile that spans heads may have more rows than
-// there are queries.
+// there are queries. More queries may be split into smaller tiles; the rows are
+// not fewer then, because the bytes may not fall when a size rises.
 static size_t workspace_rows(const etx_attention* a) {
-  const size_t least = tile_rows(a);
-  return least < HEADS_PER_TILE ? HEADS_PER_TILE : least;
+  const size_t rows = a->queries < TILE ? a->queries : TILE;
+  return rows < HEADS_PER_TILE ? HEADS_PER_TILE : rows;
 }
 
 // Most tiles that share a key block. If operands are converted it is one: a
@@ -75,6 +79,51 @@ static size_t max_tiles(const etx_attention* a) {
   const size_t tiles = (a->queries + TILE - 1) / TILE;
   if (needs_conversion(a) || tiles < 2) return 1;
   return tiles < TILES_TOGETHER ? tiles : TILES_TOGETHER;
+}
+
+// TRANSPOSED_TAPS elements of each key of a block: lane l of group g is key
+// g * GROUP + l.
+typedef struct transposed_keys {
+  float elements[KEYS / GROUP][TRANSPOSED_TAPS][GROUP];
+  size_t count;  // keys that stay transposed for the next tile
+} transposed_keys;
+
+// The parts of a slice's workspace. Each begins at a multiple of ALIGNMENT.
+typedef struct slice_memory {
+  query_tile* tiles;
+  float (*scores)[KEYS];
+  transposed_keys* keys;
+  char* elements;  // floats, or doubles, of workspace_elements
+} slice_memory;
+
+static size_t round_up(size_t bytes) {
+  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t tiles_bytes(const etx_attention* a) {
+  return round_up(max_tiles(a) * sizeof(query_tile));
+}
+
+static size_t scores_bytes(const etx_attention* a) {
+  return workspace_rows(a) * KEYS * sizeof(float);
+}
+
+// Bytes before the elements of a slice's workspace. Doubles are computed
+// without blocks.
+static size_t fixed_bytes(const etx_attention* a) {
+  if (is_double(a)) return tiles_bytes(a);
+  return tiles_bytes(a) + scores_bytes(a) + round_up(sizeof(transposed_keys));
+}
+
+static slice_memory slice_memory_at(const etx_attention* a, char* memory) {
+  slice_memory m = {.tiles = (query_tile*)(void*)memory,
+                    .elements = memory + fixed_bytes(a)};
+  if (is_double(a)) return m;
+  memory += tiles_bytes(a);
+  m.scores = (float(*)[KEYS])(void*)memory;
+  memory += scores_bytes(a);
+  m.keys = (transposed_keys*)(void*)memory;
+  return m;
 }
 
 // Floats (doubles) of one slice's workspace.
@@ -97,14 +146,21 @@ static bool workspace_elements(const etx_attention* a, size_t* out) {
   return etx_add_size(keys, values, out) && etx_add_size(*out, sums, out);
 }
 
+static bool slice_bytes(const etx_attention* a, size_t* out) {
+  const size_t bytes = is_double(a) ? sizeof(double) : sizeof(float);
+  return workspace_elements(a, out) && etx_multiply_size(*out, bytes, out) &&
+         etx_add_size(*out, fixed_bytes(a) + ALIGNMENT - 1, out) &&
+         (*out -= *out % ALIGNMENT, true);
+}
+
+// Slices are aligned, and the memory is not: hence ALIGNMENT more bytes.
 bool etx_attention_bytes(const etx_attention* a, size_t threads,
                          size_t* out_bytes) {
-  const size_t bytes = is_double(a) ? sizeof(double) : sizeof(float);
-  size_t elements;
+  size_t bytes = 0;
   *out_bytes = 0;
-  return workspace_elements(a, &elements) &&
-         etx_multiply_size(elements, bytes, &elements) &&
-         etx_multiply_size(elements, threads, out_bytes);
+  return slice_bytes(a, &bytes) &&
+         etx_multiply_size(bytes, threads, out_bytes) &&
+         etx_add_size(*out_bytes, ALIGNMENT, out_bytes);
 }
 
 // ------------------------------------------------ scores
@@ -114,14 +170,6 @@ bool etx_attention_bytes(const etx_attention* a, size_t threads,
 static bool uses_dot_kernel(const etx_attention* a) {
   return a->queries <= ETX_GEMM_NT_ROWS && a->width % GROUP == 0;
 }
-
-// TRANSPOSED_TAPS elements of each key of a block: lane l of group g is key
-// g * GROUP + l.
-typedef struct transposed_keys {
-  float elements[KEYS / GROUP][TRANSPOSED_TAPS][GROUP]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  size_t count;  // keys that stay transposed for the next tile
-} transposed_keys;
 
 static void transpose_keys(const query_tile* t, float_rows keys, size_t count,
                            size_t first, size_t taps,
@@ -493,9 +541,9 @@ static void run_block(query_tile* t, size_t first, size_t end, bool prefetches,
 }
 
 // Runs tiles of one batch, key block by key block.
-static void run_tiles(query_tile* tiles, const query_tile* end) {
-  float scores[TILE][KEYS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  transposed_keys transposed;
+static void run_tiles(const slice_memory* memory, size_t count) {
+  query_tile* const tiles = memory->tiles;
+  const query_tile* const end = tiles + count;
   size_t keys = 0;
   for (query_tile* t = tiles; t < end; ++t) {
     t->max_keys = etx_attention_find_visible(t);
@@ -504,10 +552,10 @@ static void run_tiles(query_tile* tiles, const query_tile* end) {
   }
   for (size_t k = 0; k < keys; k += KEYS) {
     bool prefetches = true;
-    transposed.count = 0;
+    memory->keys->count = 0;
     for (query_tile* t = tiles; t < end; ++t) {
       if (k >= t->max_keys) continue;
-      run_block(t, k, keys, prefetches, scores, &transposed);
+      run_block(t, k, keys, prefetches, memory->scores, memory->keys);
       prefetches = false;
     }
   }
@@ -534,10 +582,10 @@ typedef struct attention_work {
 } attention_work;
 
 // Sets up a tile. `index` is its number among the tiles that share key blocks.
-// `workspace` is that of the slice, or NULL.
 static void init_tile(const attention_work* s, size_t unit, size_t index,
-                      float* workspace, query_tile* t) {
+                      const slice_memory* memory, query_tile* t) {
   const etx_attention* a = s->attention;
+  float* workspace = (float*)(void*)memory->elements;
   t->attention = a;
   t->loops = s->loops;
   t->tanh = s->tanh;
@@ -547,7 +595,7 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   t->query_workspace = t->key_workspace = t->value_workspace =
       t->accumulator_workspace = NULL;
   t->count = a->queries - t->first < s->rows ? a->queries - t->first : s->rows;
-  if (workspace == NULL) return;
+  if (is_double(a)) return;
   if (etx_attention_needs_accumulators(a)) {
     const size_t sums = workspace_rows(a) * etx_attention_accumulator_width(a);
     t->accumulator_workspace = workspace + index * sums;
@@ -559,49 +607,46 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   t->value_workspace = t->key_workspace + KEYS * a->width;
 }
 
-// Runs the tile that begins with `unit`. Returns its number of units. Not
-// inlined, and neither is the next function: so each uses only the stack that
-// it needs.
-static __attribute__((noinline)) size_t run_tile(const attention_work* s,
-                                                 size_t unit, size_t end,
-                                                 float* workspace) {
-  query_tile t;  // large: arrays are set only up to `count` rows
-  init_tile(s, unit, 0, workspace, &t);
+// Runs the tile that begins with `unit`. Returns its number of units.
+static size_t run_tile(const attention_work* s, size_t unit, size_t end,
+                       const slice_memory* memory) {
+  query_tile* const t = memory->tiles;
+  init_tile(s, unit, 0, memory, t);
   if (s->spans_heads) {
     const size_t left = s->heads - unit % s->heads;
-    t.count = left < HEADS_PER_TILE ? left : HEADS_PER_TILE;
-    if (t.count > end - unit) t.count = end - unit;
+    t->count = left < HEADS_PER_TILE ? left : HEADS_PER_TILE;
+    if (t->count > end - unit) t->count = end - unit;
   }
-  run_tiles(&t, &t + 1);
-  return s->spans_heads ? t.count : 1;
+  run_tiles(memory, 1);
+  return s->spans_heads ? t->count : 1;
 }
 
-static __attribute__((noinline)) void run_tiles_together(
-    const attention_work* s, size_t unit, size_t count, float* workspace) {
-  query_tile tiles[TILES_TOGETHER];
+static void run_tiles_together(const attention_work* s, size_t unit,
+                               size_t count, const slice_memory* memory) {
   for (size_t i = 0; i < count; ++i) {
-    init_tile(s, unit + i, i, workspace, &tiles[i]);
+    init_tile(s, unit + i, i, memory, &memory->tiles[i]);
   }
-  run_tiles(tiles, tiles + count);
+  run_tiles(memory, count);
 }
 
 // Runs some units from `unit` on. Returns their number.
 static size_t run_units(const attention_work* s, size_t unit, size_t end,
-                        char* workspace) {
+                        const slice_memory* memory) {
   const etx_attention* a = s->attention;
   if (is_double(a)) {
-    query_tile t;
-    init_tile(s, unit, 0, NULL, &t);
-    for (size_t r = 0; r < t.count; ++r) {
-      etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)workspace);
+    query_tile* const t = memory->tiles;
+    init_tile(s, unit, 0, memory, t);
+    for (size_t r = 0; r < t->count; ++r) {
+      etx_attention_row_f64(a, t->batch, t->first + r,
+                            (double*)(void*)memory->elements);
     }
     return 1;
   }
   size_t count = s->tiles - unit % s->tiles;
   if (count > end - unit) count = end - unit;
   if (count > s->together) count = s->together;
-  if (count < 2) return run_tile(s, unit, end, (float*)(void*)workspace);
-  run_tiles_together(s, unit, count, (float*)(void*)workspace);
+  if (count < 2) return run_tile(s, unit, end, memory);
+  run_tiles_together(s, unit, count, memory);
   return count;
 }
 
@@ -609,11 +654,10 @@ static void run_slice(void* argument, size_t index) {
   const attention_work* s = argument;
   const size_t first = s->units * index / s->count;
   const size_t last = s->units * (index + 1) / s->count;
-  char* workspace = s->workspace_bytes == 0
-                        ? NULL
-                        : s->workspace + index * s->workspace_bytes;
+  const slice_memory memory =
+      slice_memory_at(s->attention, s->workspace + index * s->workspace_bytes);
   for (size_t unit = first; unit < last;) {
-    unit += run_units(s, unit, last, workspace);
+    unit += run_units(s, unit, last, &memory);
   }
 }
 
@@ -624,8 +668,9 @@ void etx_attention_run(const etx_attention* a, void* temporary,
   attention_work s = {.attention = a,
                       .loops = etx_f32_microkernels_of(set),
                       .tanh = etx_float_loops_of(set)->unary[ETX_UNARY_tanh],
-                      .workspace = temporary,
                       .count = 1};
+  s.workspace = temporary;
+  s.workspace += -(uintptr_t)temporary % ALIGNMENT;
   size_t batches = 1;
   s.heads = 1;
   for (size_t i = 0; i < a->batch_rank; ++i) {
@@ -646,7 +691,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
   s.units = batches * s.tiles;
   if (s.units == 0 || a->value_width == 0) return;
   // Cannot fail: prepare asked for the same number of bytes.
-  if (!etx_attention_bytes(a, 1, &s.workspace_bytes)) return;
+  if (!slice_bytes(a, &s.workspace_bytes)) return;
   const double work = (double)batches * (double)a->queries * (double)a->keys *
                       (double)(a->width + a->value_width);
   if (parallel->thread_count < 2 || work < MIN_PARALLEL_WORK || s.units < 2) {

@@ -20,8 +20,8 @@
 #include "runtime/kernel.h"
 #include "runtime/kernels/attention/attention_args.h"
 
-// The workspace's size in bytes for this many threads. Returns false if it
-// overflows size_t.
+// The workspace's size in bytes for this many threads. It does not fall when a
+// size rises. Returns false if it overflows size_t.
 bool etx_attention_bytes(const etx_attention* attention, size_t threads,
                          size_t* out_bytes);
 

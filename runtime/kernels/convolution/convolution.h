@@ -67,7 +67,14 @@ static inline ptrdiff_t etx_convolution_row(const etx_convolution* c,
   return (ptrdiff_t)(channel - lane) * c->weight_out + (ptrdiff_t)lane;
 }
 
+// States the bytes of temporary memory: a tile for each thread, of whichever
+// variant. It depends on the type and the sizes only, and does not fall when a
+// size rises; the windows need not be set. A failure leaves a message.
+etx_status etx_convolution_temporary(const etx_convolution* convolution,
+                                     const etx_call* call, size_t* out_bytes);
+
+// `temporary` has etx_convolution_temporary bytes.
 void etx_convolution_run(const etx_convolution* convolution,
-                         const etx_parallel* parallel);
+                         const etx_parallel* parallel, void* temporary);
 
 #endif

@@ -6,8 +6,9 @@
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/convolution/convolution_epilogue.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 enum {
   CHANNELS = ETX_CONV_OC_CHANNELS,
@@ -99,10 +100,10 @@ static void run_points(const conv_1x1_job* j, const float* input, size_t image,
 }
 
 // A work item is a part of an image with a pair of panels.
-static void run_items(const void* context, size_t first, size_t end) {
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
   const conv_1x1_job* j = context;
-  // Positions are transposed in blocks of sixteen.
-  float sums[(POSITIONS + CHANNELS) * PAIR];
+  float* const sums = tile;
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / (j->pairs * j->parts);
     const size_t place = i - image * j->pairs * j->parts;
@@ -144,6 +145,9 @@ static size_t part_count(const conv_1x1_job* j, size_t threads) {
   return more > parts ? more : parts;
 }
 
+// The bytes of the sums. Positions are transposed in blocks of sixteen.
+enum { TILE_BYTES = (POSITIONS + CHANNELS) * PAIR * sizeof(float) };
+
 // (input, panels, bias, others, steps, out)
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
   const etx_parallel* parallel = call->parallel;
@@ -167,11 +171,21 @@ static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
   const double work = (double)etx_tensor_numel(etx_call_tensor(
                           call, ETX_ARG_convolution_panels_out)) *
                       (double)j.channels;
-  etx_parallel_for(parallel, items, work, run_items, &j);
+  const etx_thread_tiles tiles = {call->temporary, TILE_BYTES};
+  etx_parallel_for_tiled(parallel, items, work, run_items, &j, &tiles);
 }
 
 static etx_status run(etx_call* call) {
   return etx_convolution_epilogue_run(call, convolve);
+}
+
+etx_status etx_temporary_convolution_panels(const etx_call* call,
+                                            size_t* out_bytes) {
+  if (etx_thread_tiles_needed(call->parallel, TILE_BYTES, out_bytes)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "the sums of a convolution do not fit in memory");
 }
 
 etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
@@ -179,5 +193,5 @@ etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_panels_input));
   ETX_TRY(etx_convolution_epilogue_check(call));
   call->run = run;
-  return ETX_OK;
+  return etx_temporary_convolution_panels(call, &call->temporary_bytes);
 }

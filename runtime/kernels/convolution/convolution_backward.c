@@ -6,6 +6,7 @@
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/image/planes.h"
 #include "runtime/kernels/core/parallel_for.h"
@@ -160,23 +161,46 @@ static bool wants(const etx_call* call, size_t gradient) {
              call, ETX_ARG_convolution_backward_out0 + gradient)) > 0;
 }
 
-static void run_input(const etx_call* call, const etx_window* windows,
-                      bool transposed) {
+// The gradient of the input as a convolution, without its windows.
+static etx_convolution input_gradient(const etx_call* call) {
+  const bool transposed =
+      etx_call_boolean(call, ETX_ARG_convolution_backward_transposed);
   const etx_volumes grad = etx_volumes_of(
       etx_call_tensor(call, ETX_ARG_convolution_backward_grad_output));
   const etx_volumes weight = etx_volumes_of(
       etx_call_tensor(call, ETX_ARG_convolution_backward_weight));
   const etx_volumes out =
       etx_volumes_of(etx_call_tensor(call, ETX_ARG_convolution_backward_out0));
-  etx_convolution c = etx_convolution_of(
+  return etx_convolution_of(
       &grad, &weight, &out,
       etx_call_integer(call, ETX_ARG_convolution_backward_groups), !transposed);
+}
+
+// Asked for before the shape rule has checked ranks and groups.
+etx_status etx_temporary_convolution_backward(const etx_call* call,
+                                              size_t* out_bytes) {
+  const size_t ranks[] = {
+      etx_call_tensor(call, ETX_ARG_convolution_backward_grad_output)->rank,
+      etx_call_tensor(call, ETX_ARG_convolution_backward_weight)->rank,
+      etx_call_tensor(call, ETX_ARG_convolution_backward_out0)->rank};
+  *out_bytes = 0;
+  if (ranks[0] < 3 || ranks[0] > 2 + ETX_SPATIAL || ranks[1] != ranks[0] ||
+      ranks[2] != ranks[0] ||
+      etx_call_integer(call, ETX_ARG_convolution_backward_groups) < 1) {
+    return ETX_OK;
+  }
+  const etx_convolution c = input_gradient(call);
+  return etx_convolution_temporary(&c, call, out_bytes);
+}
+
+static void run_input(const etx_call* call, const etx_window* windows) {
+  etx_convolution c = input_gradient(call);
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     c.windows[d] = windows[d];
     c.windows[d].in = windows[d].out;
     c.windows[d].out = windows[d].in;
   }
-  etx_convolution_run(&c, call->parallel);
+  etx_convolution_run(&c, call->parallel, call->temporary);
 }
 
 static void run_weight(const etx_call* call, const etx_window* windows,
@@ -223,7 +247,7 @@ static etx_status run_backward(etx_call* call) {
       etx_call_boolean(call, ETX_ARG_convolution_backward_transposed);
   etx_window windows[ETX_SPATIAL];
   etx_windows_read(call, 4, &in, &grad, &weight, windows);
-  if (wants(call, 0)) run_input(call, windows, transposed);
+  if (wants(call, 0)) run_input(call, windows);
   if (wants(call, 1)) run_weight(call, windows, transposed);
   if (wants(call, 2))
     run_bias(&grad, etx_call_tensor(call, ETX_ARG_convolution_backward_out2));
@@ -249,5 +273,5 @@ etx_status etx_kernel_convolution_backward_out_prepare(etx_call* call) {
                                       ETX_ARG_convolution_backward_out0 + i));
   }
   call->run = run_backward;
-  return ETX_OK;
+  return etx_temporary_convolution_backward(call, &call->temporary_bytes);
 }

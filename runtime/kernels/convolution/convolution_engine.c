@@ -11,7 +11,7 @@
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/matmul/implicit_gemm.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 // A plain convolution: a whole one, or a phase of a transposed one.
 typedef struct phase {
@@ -43,6 +43,8 @@ typedef struct engine_tile {
   size_t lanes;
   segment segments[ETX_IMPLICIT_GEMM_LANES];
   size_t segment_count;
+  char* sums;    // sums that are kept aside
+  void* memory;  // of the implicit product
 } engine_tile;
 
 // ------------------------------------------------ panels
@@ -179,7 +181,8 @@ static void sum_tile(const engine_tile* t, size_t rows, char* sums,
                              .load = load_weights,
                              .sums = sums,
                              .sum_row = sum_row,
-                             .context = t};
+                             .context = t,
+                             .memory = t->memory};
   if (p->is_pointwise && t->lanes == p->lanes) {
     panel.direct = t->in + (ptrdiff_t)t->position * c->in.bytes;
     panel.direct_row = c->in.channel;
@@ -247,12 +250,11 @@ static void sum_in_place(const engine_tile* t, int64_t channel, size_t rows) {
 
 // Computes any tile: the sums are stored one by one from a buffer.
 static void sum_aside(const engine_tile* t, int64_t channel, size_t rows) {
-  etx_implicit_gemm_sums sums;
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
-  sum_tile(t, rows, (char*)&sums, (ptrdiff_t)etx_implicit_gemm_lanes(p->wide));
+  sum_tile(t, rows, t->sums, (ptrdiff_t)etx_implicit_gemm_lanes(p->wide));
   for (size_t r = 0; r < rows; ++r, ++channel) {
-    char* row = (char*)&sums + r * ETX_IMPLICIT_GEMM_LANE_BYTES;
+    char* row = t->sums + r * ETX_IMPLICIT_GEMM_LANE_BYTES;
     add_bias(p, channel, t->lanes, row);
     store_row(p, t, t->out + (ptrdiff_t)channel * out->channel * out->bytes,
               row);
@@ -275,9 +277,17 @@ static engine_tile tile_at(const phase* p, int64_t image, int64_t group,
   return t;
 }
 
+// The sums of a block, and behind them the memory of the implicit product.
+static size_t engine_tile_bytes(const etx_convolution* c) {
+  const int64_t taps = c->in_channels * c->weight.sizes[0] *
+                       c->weight.sizes[1] * c->weight.sizes[2];
+  return etx_implicit_gemm_sums_bytes((size_t)c->out_channels) +
+         etx_implicit_gemm_bytes((size_t)taps);
+}
+
 // A work item is a tile of a group of an image, with a block of output
 // channels.
-static void run_item(const phase* p, int64_t item) {
+static void run_item(const phase* p, int64_t item, char* memory) {
   const etx_convolution* c = p->c;
   const int64_t block = item % p->row_blocks;
   const int64_t number = item / p->row_blocks;
@@ -285,6 +295,8 @@ static void run_item(const phase* p, int64_t item) {
   engine_tile t =
       tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
   const bool in_place = p->sums_in_place && t.lanes == p->lanes;
+  t.sums = memory;
+  t.memory = memory + etx_implicit_gemm_sums_bytes((size_t)c->out_channels);
   int64_t first = block * ETX_IMPLICIT_GEMM_ROWS;
   int64_t end = first + ETX_IMPLICIT_GEMM_ROWS;
   if (end > c->out_channels) end = c->out_channels;
@@ -303,8 +315,9 @@ static void run_item(const phase* p, int64_t item) {
   }
 }
 
-static void run_items(const void* context, size_t first, size_t end) {
-  for (size_t i = first; i < end; ++i) run_item(context, (int64_t)i);
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
+  for (size_t i = first; i < end; ++i) run_item(context, (int64_t)i, tile);
 }
 
 // ------------------------------------------------ phases
@@ -344,7 +357,8 @@ static bool is_pointwise(const phase* p) {
   return are_dense(p, &p->c->in);
 }
 
-static void run_phase(const etx_convolution* c, const etx_parallel* parallel) {
+static void run_phase(const etx_convolution* c, const etx_parallel* parallel,
+                      void* temporary) {
   phase p = {.c = c,
              .loops = etx_f32_microkernels_of(
                  etx_instruction_set_within(parallel->instruction_set)),
@@ -368,7 +382,8 @@ static void run_phase(const etx_convolution* c, const etx_parallel* parallel) {
   const int64_t items = c->in.images * c->groups * p.tiles * p.row_blocks;
   const double work = (double)items * (double)p.lanes * (double)p.taps *
                       (double)c->in_channels * (double)c->out_channels;
-  etx_parallel_for(parallel, (size_t)items, work, run_items, &p);
+  const etx_thread_tiles tiles = {temporary, engine_tile_bytes(c)};
+  etx_parallel_for_tiled(parallel, (size_t)items, work, run_items, &p, &tiles);
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
@@ -406,10 +421,11 @@ static int64_t phase_count(const etx_window* w) {
   return w->stride < w->out ? w->stride : w->out;
 }
 
-static void run_phases(const etx_convolution* c, const etx_parallel* parallel) {
+static void run_phases(const etx_convolution* c, const etx_parallel* parallel,
+                       void* temporary) {
   const etx_window* w = c->windows;
   if (!c->transposed) {
-    run_phase(c, parallel);
+    run_phase(c, parallel, temporary);
     return;
   }
   for (int64_t z = 0; z < phase_count(&w[0]); ++z) {
@@ -419,25 +435,47 @@ static void run_phases(const etx_convolution* c, const etx_parallel* parallel) {
         cut_phase(&cut, 0, z);
         cut_phase(&cut, 1, y);
         cut_phase(&cut, 2, x);
-        run_phase(&cut, parallel);
+        run_phase(&cut, parallel, temporary);
       }
     }
   }
 }
 
-void etx_convolution_run(const etx_convolution* c,
-                         const etx_parallel* parallel) {
+// The variant may depend on the instruction set and on strides, the memory may
+// not. So it is what the most demanding variant for the type needs.
+etx_status etx_convolution_temporary(const etx_convolution* c,
+                                     const etx_call* call, size_t* out_bytes) {
+  size_t tile = engine_tile_bytes(c), product_bytes = 0;
+  bool fits = true;
+  if (c->in.dtype == ETX_DTYPE_FLOAT32) {
+    const size_t other = c->transposed ? etx_convolution_subpixel_tile(c)
+                                       : etx_convolution_patches_tile(c);
+    const etx_gemm product = etx_convolution_gemm_sizes(c);
+    if (tile < other) tile = other;
+    fits = c->has_panels ||
+           etx_gemm_temporary(&product, call->parallel, &product_bytes);
+  }
+  if (!fits || !etx_thread_tiles_needed(call->parallel, tile, out_bytes)) {
+    return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                           "the tiles of a convolution do not fit in memory");
+  }
+  if (*out_bytes < product_bytes) *out_bytes = product_bytes;
+  return ETX_OK;
+}
+
+void etx_convolution_run(const etx_convolution* c, const etx_parallel* parallel,
+                         void* temporary) {
   size_t columns =
       (size_t)(c->out.sizes[0] * c->out.sizes[1] * c->out.sizes[2]);
   const size_t numel = (size_t)(c->out.images * c->out.channels) * columns;
-  if (etx_convolution_gemm(c, parallel)) {
+  if (etx_convolution_gemm(c, parallel, temporary)) {
     // Planes of a single element are rows that are too short.
     columns = numel;
-  } else if (c->transposed ? etx_convolution_subpixel(c, parallel)
-                           : etx_convolution_patches(c, parallel)) {
+  } else if (c->transposed ? etx_convolution_subpixel(c, parallel, temporary)
+                           : etx_convolution_patches(c, parallel, temporary)) {
     return;
   } else {
-    run_phases(c, parallel);
+    run_phases(c, parallel, temporary);
   }
   if (c->chain == NULL) return;
   etx_chain_run_all(c->chain, (float*)(void*)c->out.data, numel, columns,

@@ -62,40 +62,45 @@ static void add_bias(const etx_convolution* c) {
   }
 }
 
+etx_gemm etx_convolution_gemm_sizes(const etx_convolution* c) {
+  etx_gemm product = {.rows = (size_t)c->in.images,
+                      .columns = (size_t)c->out_channels,
+                      .inner = (size_t)c->in_channels,
+                      .dtype = c->in.dtype};
+  if (c->transposed) {
+    product.columns *= positions_of(&c->out);
+  } else {
+    product.inner *= positions_of(&c->in);
+  }
+  return product;
+}
+
 bool etx_convolution_gemm(const etx_convolution* c,
-                          const etx_parallel* parallel) {
+                          const etx_parallel* parallel, void* temporary) {
   if (c->groups != 1 || c->has_panels || c->in.dtype != ETX_DTYPE_FLOAT32 ||
       c->weight.dtype != ETX_DTYPE_FLOAT32 ||
       !(sees_all(c) || spreads_one(c))) {
     return false;
   }
-  etx_gemm product = {.rows = (size_t)c->in.images,
-                      .columns = (size_t)c->out_channels,
-                      .inner = (size_t)c->in_channels,
-                      .dtype = ETX_DTYPE_FLOAT32,
-                      .left = c->in.data,
-                      .left_row = c->in.image,
-                      .left_inner = 1,
-                      .right = c->weight.data,
-                      .right_inner = 1,
-                      .right_column = 1,
-                      .out = c->out.data,
-                      .out_row = c->out.image,
-                      .alpha = {.f32 = 1},
-                      .beta = {.f32 = 1}};
+  etx_gemm product = etx_convolution_gemm_sizes(c);
+  product.left = c->in.data;
+  product.left_row = c->in.image;
+  product.left_inner = product.right_inner = product.right_column = 1;
+  product.right = c->weight.data;
+  product.out = c->out.data;
+  product.out_row = c->out.image;
+  product.alpha.f32 = product.beta.f32 = 1;
   if (c->transposed) {
-    product.columns *= positions_of(&c->out);
     product.left_inner = c->in.channel;
     product.right_inner = c->weight_in;
   } else {
-    product.inner *= positions_of(&c->in);
     product.right_column = c->weight_out;
     if (c->bias != NULL) {
       product.added = c->bias->data;
       product.added_column = c->bias->strides[0];
     }
   }
-  etx_gemm_run(&product, parallel);
+  etx_gemm_run(&product, parallel, temporary);
   if (c->transposed && c->bias != NULL) add_bias(c);
   return true;
 }

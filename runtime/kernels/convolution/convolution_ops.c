@@ -3,6 +3,7 @@
 #include "runtime/kernels/convolution/convolution.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
 
 // Panels [O / 16, I, kernel.., 16] as the weight of a plain convolution.
 static etx_volumes volumes_of_panels(const etx_tensor* panels) {
@@ -14,9 +15,8 @@ static etx_volumes volumes_of_panels(const etx_tensor* panels) {
   return v;
 }
 
-// (input, weight, bias, stride, padding, dilation, transposed,
-// output_padding, groups, .., out); `chain` may be NULL.
-static void convolve(etx_call* call, const etx_chain* chain) {
+// The convolution of a call without its bias, windows and chain.
+static etx_convolution read_tensors(const etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, ETX_ARG_convolution_input);
   const etx_tensor* weights = etx_call_tensor(call, ETX_ARG_convolution_weight);
   const etx_tensor* result = etx_call_tensor(call, call->argument_count - 1);
@@ -27,17 +27,41 @@ static void convolve(etx_call* call, const etx_chain* chain) {
   const etx_volumes weight =
       has_panels ? volumes_of_panels(weights) : etx_volumes_of(weights);
   const etx_volumes out = etx_volumes_of(result);
-  if (etx_tensor_numel(result) == 0) return;
   etx_convolution c = etx_convolution_of(
       &in, &weight, &out, etx_call_integer(call, ETX_ARG_convolution_groups),
       transposed && !has_panels);
   c.transposed = transposed;
   c.has_panels = has_panels;
+  return c;
+}
+
+// Asked for before the shape rule has checked ranks and groups.
+etx_status etx_temporary_convolution(const etx_call* call, size_t* out_bytes) {
+  const size_t input = etx_call_tensor(call, ETX_ARG_convolution_input)->rank;
+  const size_t weight = etx_call_tensor(call, ETX_ARG_convolution_weight)->rank;
+  const size_t out = etx_call_tensor(call, call->argument_count - 1)->rank;
+  *out_bytes = 0;
+  if (input < 3 || input > 2 + ETX_SPATIAL || out != input ||
+      (weight != input && weight != input + 1) ||
+      etx_call_integer(call, ETX_ARG_convolution_groups) < 1) {
+    return ETX_OK;
+  }
+  const etx_convolution c = read_tensors(call);
+  return etx_convolution_temporary(&c, call, out_bytes);
+}
+
+// (input, weight, bias, stride, padding, dilation, transposed,
+// output_padding, groups, .., out); `chain` may be NULL.
+static void convolve(etx_call* call, const etx_chain* chain) {
+  if (etx_tensor_numel(etx_call_tensor(call, call->argument_count - 1)) == 0) {
+    return;
+  }
+  etx_convolution c = read_tensors(call);
   if (!etx_call_is_none(call, ETX_ARG_convolution_bias))
     c.bias = etx_call_tensor(call, ETX_ARG_convolution_bias);
-  etx_windows_read(call, 3, &in, &out, &weight, c.windows);
+  etx_windows_read(call, 3, &c.in, &c.out, &c.weight, c.windows);
   c.chain = chain;
-  etx_convolution_run(&c, call->parallel);
+  etx_convolution_run(&c, call->parallel, call->temporary);
 }
 
 static etx_status run_convolution(etx_call* call) {
@@ -78,6 +102,7 @@ etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
   // Planes of results are rows of the chain only if they are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_chain_out));
   call->run = run_convolution_chain;
+  ETX_TRY(etx_temporary_convolution(call, &call->temporary_bytes));
   return etx_chain_check(call, ETX_ARG_convolution_chain_others, 10);
 }
 
@@ -98,7 +123,8 @@ etx_status etx_kernel_convolution_out_prepare(etx_call* call) {
     ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_convolution_input,
                                       ETX_ARG_convolution_bias));
   }
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_convolution_input,
+                                    ETX_ARG_convolution_out));
   call->run = run_convolution;
-  return etx_call_check_same_dtype(call, ETX_ARG_convolution_input,
-                                   ETX_ARG_convolution_out);
+  return etx_temporary_convolution(call, &call->temporary_bytes);
 }

@@ -1,14 +1,15 @@
 // Direct convolution, without copying each input element once for every tap.
 // The patch of each input channel that a tile of output positions reads
-// (patch_plan.h) is copied to the stack with zeros around it, a few channels at
-// a time. 1 x 1 windows and, if the instruction set has microkernels for them,
-// depthwise windows of 3 x 3 to 7 x 7 read the input in place.
+// (patch_plan.h) is copied to a thread's tile with zeros around it, a few
+// channels at a time. 1 x 1 windows and, if the instruction set has
+// microkernels for them, depthwise windows of 3 x 3 to 7 x 7 read the input in
+// place.
 //
 // Taps are added in the order of the weights, as everywhere (implicit_gemm.h).
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/convolution/patch_plan.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 enum {
   COPIES = ETX_PATCH_PHASES * ETX_PATCH_PHASES,
@@ -37,6 +38,7 @@ typedef struct patch_workspace {
   const etx_patch_plan* p;
   float* patches;
   float* sums;
+  float* packed;        // transposed weights where lanes are channels
   size_t sum_row;       // floats between positions where lanes are channels
   etx_row_store store;  // for the tile; the channel is set later
   patch_tile t;
@@ -440,8 +442,7 @@ static __attribute__((noinline)) void run_spots(patch_workspace* d,
                                                 const float* in,
                                                 const float* weights,
                                                 size_t rows, int64_t channel) {
-  float packed[ETX_CONV_OC_BLOCK * ETX_CONV_OC_TAPS]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+  float* const packed = d->packed;
   ptrdiff_t places[ETX_CONV_OC_TILE], weight_places[ETX_CONV_OC_TAPS];
   enum { GROUP = ETX_PATCH_GROUP };
   const etx_patch_plan* p = d->p;
@@ -578,9 +579,14 @@ static void next_item(patch_workspace* d) {
   start_tile(d);
 }
 
+// The parts of a thread's tile.
+typedef struct patch_tile_memory {
+  float *patches, *sums, *packed;
+} patch_tile_memory;
+
 // Items are tiles of groups of images, and blocks of output channels of each.
 static void run_some(const etx_patch_plan* p, size_t first, size_t end,
-                     float* patches, float* sums) {
+                     const patch_tile_memory* memory) {
   const int64_t item = (int64_t)first, tiles = p->y.tiles * p->x.tiles;
   const int64_t image = tiles * p->row_blocks, place = item % image;
   const int64_t number = p->splits_channels
@@ -589,8 +595,9 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
   const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
   patch_workspace d = {
       .p = p,
-      .patches = patches,
-      .sums = sums,
+      .patches = memory->patches,
+      .sums = memory->sums,
+      .packed = memory->packed,
       .block = p->splits_channels ? place / tiles : item % p->row_blocks,
       .column = number % p->x.tiles,
       .row = row % p->y.tiles,
@@ -606,23 +613,58 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
   }
 }
 
-static void run_items(const void* context, size_t first, size_t end) {
-  float patches[ETX_PATCHES + ETX_PATCH_BEHIND]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  float sums[ETX_PATCH_SUMS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  run_some(context, first, end, patches, sums);
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t round_up(size_t count, size_t step) {
+  return (count + step - 1) / step * step;
 }
 
-// With large temporary memory.
-static void run_items_of_spots(const void* context, size_t first, size_t end) {
-  float patches[ETX_CONV_OC_PATCHES + ETX_PATCH_BEHIND + ETX_CONV_OC_SUMS]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  float* const sums = patches + ETX_CONV_OC_PATCHES + ETX_PATCH_BEHIND;
-  run_some(context, first, end, patches, sums);
+// Floats of the sums of channels as lanes, and of their transposed weights: the
+// limits, or less if the convolution has no more.
+static size_t spot_sums(const etx_convolution* c) {
+  const size_t positions =
+      (size_t)(c->out.sizes[0] * c->out.sizes[1] * c->out.sizes[2]);
+  const size_t channels = round_up((size_t)c->out_channels, ETX_CONV_OC_BLOCK);
+  const size_t most = ETX_CONV_OC_SUMS;
+  if (positions > most || channels > most) return most;
+  return smaller(round_up(positions, ETX_PATCH_GROUP) * channels, most);
+}
+static size_t spot_weights(const etx_convolution* c) {
+  const int64_t taps = c->in_channels * c->weight.sizes[0] *
+                       c->weight.sizes[1] * c->weight.sizes[2];
+  const size_t channels = round_up((size_t)c->out_channels, ETX_PATCH_GROUP);
+  if (c->has_panels) return 0;
+  return smaller(channels, ETX_CONV_OC_BLOCK) *
+         smaller((size_t)taps, ETX_CONV_OC_TAPS);
+}
+
+// The floats that both kinds of tiles have: patches of spots are larger.
+enum {
+  SPOT_PATCHES = ETX_CONV_OC_PATCHES + ETX_PATCH_BEHIND,
+  LANE_PATCHES = ETX_PATCHES + ETX_PATCH_BEHIND,
+};
+
+size_t etx_convolution_patches_tile(const etx_convolution* c) {
+  const size_t spots = SPOT_PATCHES + spot_sums(c) + spot_weights(c);
+  const size_t lanes = (size_t)LANE_PATCHES + ETX_PATCH_SUMS;
+  return (spots > lanes ? spots : lanes) * sizeof(float);
+}
+
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
+  const etx_patch_plan* p = context;
+  float* const patches = tile;
+  patch_tile_memory memory = {.patches = patches,
+                              .sums = patches + LANE_PATCHES};
+  if (p->has_channel_lanes) {
+    memory.sums = patches + SPOT_PATCHES;
+    memory.packed = memory.sums + spot_sums(&p->c);
+  }
+  run_some(p, first, end, &memory);
 }
 
 bool etx_convolution_patches(const etx_convolution* convolution,
-                             const etx_parallel* parallel) {
+                             const etx_parallel* parallel, void* temporary) {
   etx_patch_plan p = {
       .loops = etx_f32_microkernels_of(
           etx_instruction_set_within(parallel->instruction_set)),
@@ -636,7 +678,9 @@ bool etx_convolution_patches(const etx_convolution* convolution,
   const double work = (double)(c->in.images * c->groups * c->out_channels) *
                       (double)(c->in_channels * c->out.sizes[1]) *
                       (double)c->out.sizes[2] * (double)(p.taps * p.parts);
-  etx_parallel_for(parallel, (size_t)items, work,
-                   p.has_channel_lanes ? run_items_of_spots : run_items, &p);
+  const etx_thread_tiles workspaces = {
+      temporary, etx_convolution_patches_tile(convolution)};
+  etx_parallel_for_tiled(parallel, (size_t)items, work, run_items, &p,
+                         &workspaces);
   return true;
 }

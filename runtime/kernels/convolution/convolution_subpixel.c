@@ -1,8 +1,8 @@
 // Transposed convolution by sub-pixel decomposition, without zeros between the
 // inputs. Results that are a stride apart are a phase: they read the same taps,
 // and the same input as a plain convolution of stride 1. All phases of a row of
-// results read the same patch of each input channel, which is copied to the
-// stack with zeros around it. Sums are computed phase by phase, and lie
+// results read the same patch of each input channel, which is copied to a
+// thread's tile with zeros around it. Sums are computed phase by phase, and lie
 //
 //     phase    0 1 0 1 0 1     as results do, so that whole rows are stored
 //     position 0 0 1 1 2 2
@@ -16,7 +16,7 @@
 
 #include "runtime/kernels/convolution/convolution_variants.h"
 #include "runtime/kernels/convolution/patch_plan.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 enum {
   PHASES = 32,  // most phases in each direction
@@ -685,30 +685,45 @@ static void run_some(subpixel_workspace* d, size_t first, size_t end) {
   }
 }
 
-static void run_items(const void* context, size_t first, size_t end) {
-  float patches[LANE_PATCHES + ETX_PATCH_BEHIND]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  float sums[LANE_SUMS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  float weights[LANE_WEIGHTS];
-  subpixel_workspace d = {
-      .p = context, .patches = patches, .sums = sums, .weights = weights};
-  run_some(&d, first, end);
+// The floats of a tile: patches, sums, weights. Positions are transposed in
+// blocks of sixteen, hence the room behind the sums.
+enum {
+  SPOTS = PATCHES + ETX_PATCH_BEHIND,
+  SPOT_SUMS = SUMS + GROUP * CHANNELS,
+  POINTS = LANE_PATCHES + ETX_PATCH_BEHIND,
+};
+
+size_t etx_convolution_subpixel_tile(const etx_convolution* c) {
+  const size_t floats = c->out_channels >= LEAST_CHANNELS
+                            ? (size_t)SPOTS + SPOT_SUMS + WEIGHTS
+                            : (size_t)POINTS + LANE_SUMS + LANE_WEIGHTS;
+  return floats * sizeof(float) + sizeof(subpixel_workspace);
 }
 
-static void run_items_of_spots(const void* context, size_t first, size_t end) {
-  float patches[PATCHES + ETX_PATCH_BEHIND]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  // Positions are transposed in blocks of sixteen.
-  float sums[SUMS + GROUP * CHANNELS]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  float weights[WEIGHTS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  subpixel_workspace d = {
-      .p = context, .patches = patches, .sums = sums, .weights = weights};
-  run_some(&d, first, end);
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
+  const plan* p = context;
+  float *const patches = tile, *sums, *weights;
+  if (p->has_channel_lanes) {
+    sums = patches + SPOTS;
+    weights = sums + SPOT_SUMS;
+  } else {
+    sums = patches + POINTS;
+    weights = sums + LANE_SUMS;
+  }
+  const size_t weight_count =
+      p->has_channel_lanes ? (size_t)WEIGHTS : LANE_WEIGHTS;
+  subpixel_workspace* d = (void*)(weights + weight_count);
+  d->p = p;
+  d->patches = patches;
+  d->sums = sums;
+  d->weights = weights;
+  d->tap_count = 0;
+  run_some(d, first, end);
 }
 
 bool etx_convolution_subpixel(const etx_convolution* convolution,
-                              const etx_parallel* parallel) {
+                              const etx_parallel* parallel, void* temporary) {
   plan p;
   if (!start_plan(&p, convolution, parallel)) return false;
   const etx_convolution* c = convolution;
@@ -716,7 +731,8 @@ bool etx_convolution_subpixel(const etx_convolution* convolution,
                       (double)(c->in.sizes[1] * c->in.sizes[2]) *
                       (double)(c->weight.sizes[1] * c->weight.sizes[2]) *
                       (double)c->out_channels;
-  etx_parallel_for(parallel, (size_t)item_count(&p), work,
-                   p.has_channel_lanes ? run_items_of_spots : run_items, &p);
+  const etx_thread_tiles tiles = {temporary, etx_convolution_subpixel_tile(c)};
+  etx_parallel_for_tiled(parallel, (size_t)item_count(&p), work, run_items, &p,
+                         &tiles);
   return true;
 }

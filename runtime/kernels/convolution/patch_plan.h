@@ -21,7 +21,7 @@
 // or for few channels, all of whose patches fit.
 //
 // Few positions waste lanes. Then lanes are output channels (etx_conv_oc):
-// weights are transposed on the stack, and positions that do not exist are left
+// weights are transposed in the thread's tile, and positions that do not exist are left
 // out. The input is read one element at a time, so neighbours may be a stride
 // apart: patches have no phases. If no window reaches out of the input, no
 // patch is copied at all.

@@ -31,6 +31,7 @@
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/convolution/convolution_epilogue.h"
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
 enum {
@@ -60,6 +61,7 @@ typedef struct winograd_job {
   int64_t padding[2];
   const etx_convolution_epilogue* results;
   float* transformed;  // V [strips][16][in.channels][pitch]
+  etx_thread_tiles workspaces;
   size_t channels;
   int64_t tiles[2];  // tiles of an image
   size_t strips;     // of an image
@@ -110,8 +112,7 @@ static etx_span inside(int64_t first, int64_t size, int64_t in) {
 
 // Computes V of channels `first` up to `end` of a block.
 static void transform_block(const winograd_job* j, const winograd_block* k,
-                            size_t first, size_t end) {
-  float patch[PATCH];
+                            size_t first, size_t end, float* patch) {
   const int64_t top = (int64_t)(2 * k->row) - j->padding[0];
   const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
   const size_t width = 2 * j->columns + 2;
@@ -130,7 +131,7 @@ static void transform_block(const winograd_job* j, const winograd_block* k,
                               .place = (ptrdiff_t)(j->channels * j->pitch)};
   const float* const in =
       (const float*)(const void*)j->in.data + (ptrdiff_t)j->image * j->in.image;
-  memset(patch, 0, sizeof patch);
+  memset(patch, 0, PATCH * sizeof(float));
   for (size_t i = first; i < end; ++i) {
     if (copy.rows > 0 && copy.count > 0) {
       copy.to = patch + (size_t)rows.first * width + (size_t)columns.first;
@@ -145,13 +146,14 @@ static void transform_block(const winograd_job* j, const winograd_block* k,
 }
 
 // Items are channels of each strip's block.
-static void transform_channels(const void* context, size_t first, size_t end) {
+static void transform_channels(const void* context, void* tile, size_t first,
+                               size_t end) {
   const winograd_job* j = context;
   for (size_t done = first; done < end;) {
     const size_t channel = done % j->channels;
     const size_t some = least(end - done, j->channels - channel);
     const winograd_block k = block_at(j, done / j->channels);
-    if (k.rows > 0) transform_block(j, &k, channel, channel + some);
+    if (k.rows > 0) transform_block(j, &k, channel, channel + some, tile);
     done += some;
   }
 }
@@ -195,11 +197,19 @@ static void prefetch_weights(const winograd_job* j, const float* next,
   s->ahead_piece = (ptrdiff_t)(s->ahead_lines * ETX_CONV_OC_LINE);
 }
 
+// The memory of a thread for the sums of a part, all aligned to lanes.
+// etx_convolution_epilogue_store reads whole blocks of sixteen positions, hence
+// SLACK.
+typedef struct part_memory {
+  float weights[2 * PLACES * CHANNELS_AT_A_TIME * CHANNELS];
+  float sums[PLACES * PART * PAIR];
+  float results[(4 * PART + SLACK) * PAIR];
+} part_memory;
+
 // M [16][tiles][PAIR] of up to two panels.
 static void sum_part(const winograd_job* j, const part* p, size_t panel,
-                     size_t panels, float* sums) {
-  float weights[2 * PLACES * CHANNELS_AT_A_TIME * CHANNELS]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
+                     size_t panels, part_memory* memory) {
+  float *const weights = memory->weights, *const sums = memory->sums;
   const size_t all = j->channels;
   for (size_t first = 0; first < all; first += CHANNELS_AT_A_TIME) {
     const size_t count = least(CHANNELS_AT_A_TIME, all - first),
@@ -259,11 +269,10 @@ static size_t pair_count(const winograd_job* j) {
 }
 
 // Items are parts of each strip's block, and pairs of panels of each.
-static void multiply_parts(const void* context, size_t first, size_t end) {
+static void multiply_parts(const void* context, void* tile, size_t first,
+                           size_t end) {
   const winograd_job* j = context;
-  // etx_convolution_epilogue_store reads whole blocks of sixteen positions,
-  // hence SLACK.
-  float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
+  part_memory* const memory = tile;
   const size_t panels = (size_t)j->results->out.channels / CHANNELS;
   const size_t pairs = pair_count(j);
   for (size_t i = first; i < end; ++i) {
@@ -271,17 +280,17 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
     const part p = part_at(j, number / j->parts, number % j->parts);
     const size_t panel = i % pairs * 2, count = least(2, panels - panel);
     if (p.tiles == 0) continue;
-    sum_part(j, &p, panel, count, sums);
-    const etx_winograd_output output = {.sums = sums,
+    sum_part(j, &p, panel, count, memory);
+    const etx_winograd_output output = {.sums = memory->sums,
                                         .place = (ptrdiff_t)(p.tiles * PAIR),
                                         .tile = PAIR,
                                         .channels = count * CHANNELS,
                                         .height = p.height,
                                         .width = p.width,
-                                        .out = results};
+                                        .out = memory->results};
     j->results->loops->winograd.output(&output);
     for (size_t k = 0; k < count; ++k) {
-      store_part(j, &p, panel + k, results + k * CHANNELS);
+      store_part(j, &p, panel + k, memory->results + k * CHANNELS);
     }
   }
 }
@@ -312,11 +321,11 @@ static void run_blocks(winograd_job* j, const etx_parallel* parallel) {
   // tiles, and writes V for them, too.
   j->pitch =
       (j->rows - 1) * j->columns + (j->columns + SLACK) / CHANNELS * CHANNELS;
-  etx_parallel_for(parallel, j->strips * j->channels, transformed,
-                   transform_channels, j);
-  etx_parallel_for(parallel, j->strips * j->parts * pair_count(j),
-                   transformed * (double)j->results->out.channels,
-                   multiply_parts, j);
+  etx_parallel_for_tiled(parallel, j->strips * j->channels, transformed,
+                         transform_channels, j, &j->workspaces);
+  etx_parallel_for_tiled(parallel, j->strips * j->parts * pair_count(j),
+                         transformed * (double)j->results->out.channels,
+                         multiply_parts, j, &j->workspaces);
 }
 
 static void run_job(winograd_job* j, const etx_parallel* parallel) {
@@ -338,13 +347,27 @@ static void run_job(winograd_job* j, const etx_parallel* parallel) {
 // (input, panels, bias, padding, others, steps, out)
 enum { INPUT, WEIGHTS, PADDING = 3, OUT = 6 };
 
+// The bytes of a thread's tile. The phases use it one after the other.
+enum {
+  TILE_BYTES = sizeof(part_memory) > PATCH * sizeof(float)
+                   ? sizeof(part_memory)
+                   : PATCH * sizeof(float),
+};
+
 static void convolve(etx_call* call, const etx_convolution_epilogue* results) {
+  size_t tiles_bytes = 0;
+  // Cannot fail: prepare asked for the same number of bytes.
+  if (!etx_thread_tiles_needed(call->parallel, TILE_BYTES, &tiles_bytes)) {
+    return;
+  }
   winograd_job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
                     .panels = etx_call_tensor(call, WEIGHTS)->data,
                     .padding = {etx_call_list_item(call, PADDING, 0),
                                 etx_call_list_item(call, PADDING, 1)},
                     .results = results,
-                    .transformed = call->temporary};
+                    .workspaces = {call->temporary, TILE_BYTES}};
+  char* const behind = (char*)call->temporary + tiles_bytes;
+  j.transformed = (float*)(void*)behind;
   j.channels = (size_t)j.in.channels;
   for (size_t d = 0; d < 2; ++d) {
     j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;
@@ -359,7 +382,7 @@ static etx_status run(etx_call* call) {
   return etx_convolution_epilogue_run(call, convolve);
 }
 
-// The bytes of V for the largest block of each strip.
+// The tiles of threads, and behind them V for the largest block of each strip.
 etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* in = etx_call_tensor(call, INPUT);
   const etx_tensor* out = etx_call_tensor(call, OUT);
@@ -377,7 +400,9 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
                            ? least(most_of_all, rows * wide)
                            : most_of_all;
   const size_t each = PLACES * sizeof(float);
-  if (channels > SIZE_MAX / (each * strips * (BLOCK + SLACK))) {
+  size_t tiles_bytes = 0;
+  if (!etx_thread_tiles_needed(call->parallel, TILE_BYTES, &tiles_bytes) ||
+      channels > (SIZE_MAX - tiles_bytes) / (each * strips * (BLOCK + SLACK))) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                            "the transformed input of a convolution does not "
                            "fit in memory");
@@ -387,8 +412,8 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   // fewer tiles.
   const size_t parts = strips * PART * channels;
   const size_t most = parts > BLOCK_ELEMENTS ? parts : BLOCK_ELEMENTS;
-  *out_bytes =
-      each * (least(channels * tiles, most) + strips * channels * SLACK);
+  *out_bytes = tiles_bytes + each * (least(channels * tiles, most) +
+                                     strips * channels * SLACK);
   return ETX_OK;
 }
 

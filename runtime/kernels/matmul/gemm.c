@@ -17,7 +17,7 @@
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 enum {
   COLUMNS = 64,     // most columns of a work item
@@ -48,7 +48,8 @@ enum {
 // Dot products (etx_gemm_nt): float32, inner elements of both operands
 // contiguous, at least one of them.
 static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
-                     const etx_gemm_area* a) {
+                     const etx_gemm_area* a, void* tile) {
+  (void)tile;
   const float* left = (const float*)(const void*)p->left;
   const float* right = (const float*)(const void*)p->right;
   float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
@@ -100,7 +101,7 @@ static bool is_small(const etx_gemm* p) {
 }
 
 typedef void (*way)(const etx_gemm* product, const etx_f32_microkernels* loops,
-                    const etx_gemm_area* area);
+                    const etx_gemm_area* area, void* tile);
 
 typedef struct gemm_job {
   const etx_gemm* p;
@@ -128,8 +129,8 @@ static void run_chain(const etx_gemm* p, const etx_gemm_area* area) {
   }
 }
 
-static void run_area(const gemm_job* j, const etx_gemm_area* area) {
-  j->run(j->p, j->loops, area);
+static void run_area(const gemm_job* j, const etx_gemm_area* area, void* tile) {
+  j->run(j->p, j->loops, area, tile);
   if (j->chain != NULL) run_chain(j->p, area);
 }
 
@@ -155,7 +156,8 @@ static size_t items_at_once(const gemm_job* j, size_t rows, size_t most) {
 
 // Computes items `first` up to `end` of columns together, for one part of the
 // rows.
-static void run_part(const gemm_job* j, size_t part, size_t first, size_t end) {
+static void run_part(const gemm_job* j, size_t part, size_t first, size_t end,
+                     void* tile) {
   const etx_gemm* p = j->p;
   const size_t row = part * j->rows;
   const size_t rows = p->rows - row < j->rows ? p->rows - row : j->rows;
@@ -168,18 +170,19 @@ static void run_part(const gemm_job* j, size_t part, size_t first, size_t end) {
       const size_t last = (end - at < once ? end : at + once) * COLUMNS;
       a.column = at * COLUMNS;
       a.columns = (last < p->columns ? last : p->columns) - a.column;
-      run_area(j, &a);
+      run_area(j, &a, tile);
     }
   }
 }
 
-static void run_items(const void* context, size_t first, size_t end) {
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
   const gemm_job* j = context;
   for (size_t done = first; done < end;) {
     const size_t part = done / j->columns, column = done % j->columns;
     const size_t left = j->columns - column;
     const size_t some = end - done < left ? end - done : left;
-    run_part(j, part, column, column + some);
+    run_part(j, part, column, column + some, tile);
     done += some;
   }
 }
@@ -203,7 +206,19 @@ static size_t part_rows(const gemm_job* j, size_t threads) {
   return share_of(p->rows, threads);
 }
 
-void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
+static size_t tile_bytes(const etx_gemm* p) {
+  return etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32
+             ? etx_gemm_packed_tile(p)
+             : etx_gemm_f64_i64_tile(p);
+}
+
+bool etx_gemm_temporary(const etx_gemm* product, const etx_parallel* parallel,
+                        size_t* out_bytes) {
+  return etx_thread_tiles_needed(parallel, tile_bytes(product), out_bytes);
+}
+
+void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel,
+                  void* temporary) {
   const etx_gemm* p = product;
   etx_gemm none;
   // No copy otherwise: a load of a whole struct stalls after stores of its
@@ -233,5 +248,8 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel) {
   }
   j.rows = part_rows(&j, parallel->thread_count);
   const size_t parts = (p->rows + j.rows - 1) / j.rows;
-  etx_parallel_for(parallel, j.columns * parts, work, run_items, &j);
+  const etx_thread_tiles tiles = {temporary,
+                                  j.run == run_dots ? 0 : tile_bytes(p)};
+  etx_parallel_for_tiled(parallel, j.columns * parts, work, run_items, &j,
+                         &tiles);
 }

@@ -25,8 +25,15 @@ enum {
   ETX_GEMM_NT_COLUMNS = 8,
 };
 
+// States the bytes of temporary memory for a product of these sizes: a tile for
+// each thread. The number depends on the type, the sizes and `has_panels` only,
+// and does not fall when a size rises. Returns false if it is too large.
+bool etx_gemm_temporary(const etx_gemm* product, const etx_parallel* parallel,
+                        size_t* out_bytes);
+
 // Computes the product, over the call's threads if it is large enough. With no
-// inner element the product is zero.
-void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel);
+// inner element the product is zero. `temporary` has etx_gemm_temporary bytes.
+void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel,
+                  void* temporary);
 
 #endif

@@ -16,6 +16,8 @@ typedef struct piece {
   ptrdiff_t bytes;  // bytes of an element in memory
   size_t row, column;
   size_t rows, columns;
+  char* sums;    // in the tile
+  void* memory;  // of the implicit product, behind the sums
 } piece;
 
 // Loads rows of `right`, or one element of each.
@@ -48,7 +50,7 @@ static void load_left(const void* context, size_t row, int64_t first,
                          p->left_inner, count, to);
 }
 
-static void sum_piece(const piece* b, char* sums) {
+static void sum_piece(const piece* b) {
   const etx_gemm* p = b->p;
   const bool is_native = p->dtype == etx_compute_type_dtype(b->wide);
   const bool is_full = b->columns == etx_implicit_gemm_lanes(b->wide);
@@ -60,9 +62,10 @@ static void sum_piece(const piece* b, char* sums) {
       .taps = (int64_t)p->inner,
       .fill = fill_panel,
       .load = load_left,
-      .sums = sums,
+      .sums = b->sums,
       .sum_row = (ptrdiff_t)etx_implicit_gemm_lanes(b->wide),
-      .context = b};
+      .context = b,
+      .memory = b->memory};
   if (is_native && is_full && p->right_column == 1 && p->rows <= FEW_ROWS) {
     panel.direct = p->right + (ptrdiff_t)b->column * b->bytes;
     panel.direct_row = p->right_inner;
@@ -76,11 +79,10 @@ static void sum_piece(const piece* b, char* sums) {
 
 // Sums are rounded once, after the addition.
 static void run_piece(const piece* b) {
-  etx_implicit_gemm_sums sums;
   const etx_gemm* p = b->p;
-  sum_piece(b, (char*)&sums);
+  sum_piece(b);
   for (size_t r = 0; r < b->rows; ++r) {
-    char* row = (char*)&sums + r * ETX_IMPLICIT_GEMM_LANE_BYTES;
+    char* row = b->sums + r * ETX_IMPLICIT_GEMM_LANE_BYTES;
     etx_gemm_epilogue_add(p, b->wide, b->row + r, b->column, b->columns, row);
     const ptrdiff_t at =
         (ptrdiff_t)(b->row + r) * p->out_row + (ptrdiff_t)b->column;
@@ -96,12 +98,19 @@ static void run_piece(const piece* b) {
   }
 }
 
+size_t etx_gemm_f64_i64_tile(const etx_gemm* p) {
+  return etx_implicit_gemm_sums_bytes(p->rows) +
+         etx_implicit_gemm_bytes(p->inner);
+}
+
 void etx_gemm_f64_i64(const etx_gemm* p, const etx_f32_microkernels* loops,
-                      const etx_gemm_area* area) {
+                      const etx_gemm_area* area, void* tile) {
   piece b = {.p = p,
              .loops = loops,
              .wide = etx_compute_type_of(p->dtype),
-             .bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype)};
+             .bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype),
+             .sums = tile};
+  b.memory = b.sums + etx_implicit_gemm_sums_bytes(p->rows);
   const size_t lanes = etx_implicit_gemm_lanes(b.wide);
   const size_t column_end = area->column + area->columns;
   const size_t row_end = area->row + area->rows;

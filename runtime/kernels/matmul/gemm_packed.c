@@ -1,9 +1,9 @@
 // Products of floats in blocks. A block of right, sixteen columns (one group of
 // lanes, or several if the instruction set is wide) by some hundred taps, is
-// packed on the stack. Then all rows of left are multiplied with it; left is
-// read in place. Nothing is packed if right is given as panels.
+// packed in a tile (thread_tiles.h). Then all rows of left are multiplied with
+// it; left is read in place. Nothing is packed if right is given as panels.
 //
-//              columns                      a block on the stack, by group:
+//              columns                      a block in the tile, by group:
 //            .---------.                      [taps][16], then the next
 //            | right   | taps: a block of
 //            '---------' them at a time     sums stay in the result between
@@ -38,7 +38,9 @@ typedef struct packed_gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   ptrdiff_t bytes;  // bytes of an element in memory
-  float* block;
+  // In the tile: a block of `right`; rows of `left` that are converted; rows of
+  // `right` of a narrower type before they are transposed.
+  float *block, *loaded, *converted;
   size_t most_columns, taps;  // most columns and taps of a block
   size_t rows;                // rows that share a block
   bool is_dense;        // left's inner elements lie side by side, as float32
@@ -73,12 +75,11 @@ static const char* left_at(const packed_gemm_job* j, size_t row, size_t tap) {
 static void transpose_converted(const packed_gemm_job* j, size_t tap,
                                 size_t taps, size_t column, size_t columns,
                                 float* to) {
-  float rows[GROUP][FEW_TAPS];
   for (size_t c = 0; c < columns; ++c) {
-    etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
+    etx_convert(ETX_DTYPE_FLOAT32, j->converted + c * j->taps, 1, j->p->dtype,
                 right_at(j, tap, column + c), 1, taps);
   }
-  j->loops->transpose_pack(rows[0], FEW_TAPS, columns, taps, to);
+  j->loops->transpose_pack(j->converted, (ptrdiff_t)j->taps, columns, taps, to);
 }
 
 static void copy_group(const packed_gemm_job* j, size_t tap, size_t taps,
@@ -178,14 +179,13 @@ static void multiply_dense(const packed_gemm_job* j, const etx_gemm_area* a,
 
 static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
                             etx_gemm_block* b, size_t rows) {
-  float weights[ROWS_LOADED][MANY_TAPS];
   float* sums = b->sums;
-  b->weights = weights;
-  b->weight_row = MANY_TAPS;
+  b->weights = j->loaded;
+  b->weight_row = (ptrdiff_t)j->taps;
   for (size_t done = 0; done < rows; done += b->rows) {
     b->rows = rows - done < ROWS_LOADED ? rows - done : ROWS_LOADED;
     for (size_t r = 0; r < b->rows; ++r) {
-      etx_convert(ETX_DTYPE_FLOAT32, weights[r], 1, j->p->dtype,
+      etx_convert(ETX_DTYPE_FLOAT32, j->loaded + r * j->taps, 1, j->p->dtype,
                   left_at(j, row + done + r, tap), j->p->left_inner, b->taps);
     }
     b->sums = sums + (ptrdiff_t)done * b->sum_row;
@@ -305,42 +305,73 @@ static void run_job(const packed_gemm_job* j, const etx_gemm_area* area) {
   }
 }
 
-// With panels nothing is packed, so more taps are summed at a time.
-static __attribute__((noinline)) void run_panels(packed_gemm_job* j,
-                                                 const etx_gemm_area* area) {
-  j->most_columns = j->loops->groups * GROUP;
-  j->taps = PANEL_TAPS;
-  j->rows = MORE_ROWS;
-  run_job(j, area);
+// ------------------------------------------------ blocks
+
+// The sizes of a block with no more columns and taps than the product has.
+static size_t taps_within(const etx_gemm* p, size_t most) {
+  if (p->inner == 0) return 1;
+  return p->inner < most ? p->inner : most;
+}
+static size_t columns_within(const etx_gemm* p, size_t most) {
+  const size_t columns = (p->columns + GROUP - 1) / GROUP * GROUP;
+  return columns < most ? columns : most;
 }
 
-// Two functions, so that a narrow block uses no more of the stack than it
-// needs.
-static __attribute__((noinline)) void run_wide(packed_gemm_job* j,
-                                               const etx_gemm_area* area) {
-  float block[MOST_GROUPS * GROUP * FEW_TAPS]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  j->block = block;
-  j->most_columns = (size_t)MOST_GROUPS * GROUP;
-  j->taps = FEW_TAPS;
-  j->rows = MORE_ROWS;
-  run_job(j, area);
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+// Wide and narrow blocks take the same memory, because the strides decide which
+// is used.
+static size_t block_floats(const etx_gemm* p) {
+  const size_t wide =
+      columns_within(p, (size_t)MOST_GROUPS * GROUP) * taps_within(p, FEW_TAPS);
+  return larger(wide, GROUP * taps_within(p, MANY_TAPS));
+}
+static size_t loaded_floats(const etx_gemm* p) {
+  return ROWS_LOADED * taps_within(p, MANY_TAPS);
+}
+static size_t converted_floats(const etx_gemm* p) {
+  if (p->dtype == ETX_DTYPE_FLOAT32) return 0;
+  return GROUP * taps_within(p, FEW_TAPS);
 }
 
-static __attribute__((noinline)) void run_narrow(packed_gemm_job* j,
-                                                 const etx_gemm_area* area) {
-  float block[GROUP * MANY_TAPS] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  j->block = block;
-  j->most_columns = GROUP;
-  j->taps = j->p->dtype == ETX_DTYPE_FLOAT32 ? MANY_TAPS : FEW_TAPS;
-  j->rows = ROWS;
-  run_job(j, area);
+// Panels are read in place, and so is the left operand then.
+size_t etx_gemm_packed_tile(const etx_gemm* p) {
+  if (p->has_panels) return 0;
+  const size_t floats =
+      block_floats(p) + loaded_floats(p) + converted_floats(p);
+  return larger(floats * sizeof(float), etx_gemm_transposed_tile(p));
+}
+
+static void place_tile(packed_gemm_job* j, float* tile) {
+  j->block = tile;
+  j->loaded = j->block + block_floats(j->p);
+  j->converted = j->loaded + loaded_floats(j->p);
+}
+
+static void choose_block(packed_gemm_job* j) {
+  const etx_gemm* p = j->p;
+  j->rows = MORE_ROWS;
+  if (p->has_panels) {
+    // Nothing is packed, so more taps are summed at a time.
+    j->most_columns = j->loops->groups * GROUP;
+    j->taps = PANEL_TAPS;
+  } else if (j->loops->groups > 1 || p->right_column == 1) {
+    // Where the columns of a row are contiguous, as many as possible are read
+    // at once.
+    j->most_columns = (size_t)MOST_GROUPS * GROUP;
+    j->taps = taps_within(p, FEW_TAPS);
+  } else {
+    j->most_columns = GROUP;
+    j->taps = taps_within(
+        p, p->dtype == ETX_DTYPE_FLOAT32 ? (size_t)MANY_TAPS : FEW_TAPS);
+    j->rows = ROWS;
+  }
 }
 
 void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
-                     const etx_gemm_area* area) {
+                     const etx_gemm_area* area, void* tile) {
   if (!product->has_panels && etx_gemm_suits_transposed(product, area)) {
-    etx_gemm_transposed(product, loops, area);
+    etx_gemm_transposed(product, loops, area, tile);
     return;
   }
   packed_gemm_job j = {.p = product,
@@ -350,13 +381,7 @@ void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
                        .chained = etx_chain_added(product->chain)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
-  // Where the columns of a row are contiguous, as many as possible are read at
-  // once.
-  if (product->has_panels) {
-    run_panels(&j, area);
-  } else if (loops->groups > 1 || product->right_column == 1) {
-    run_wide(&j, area);
-  } else {
-    run_narrow(&j, area);
-  }
+  if (!product->has_panels) place_tile(&j, tile);
+  choose_block(&j);
+  run_job(&j, area);
 }

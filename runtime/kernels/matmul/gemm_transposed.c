@@ -8,7 +8,7 @@
 //              '------'  them at a time
 //   .-------.  .------.
 //   | right |  | sums |  columns: as many as
-//   '-------'  '------'  stay on the stack
+//   '-------'  '------'  fit in the tile
 //
 // Each sum adds tap by tap, as in gemm_packed.c, with the same bits.
 
@@ -34,11 +34,29 @@ bool etx_gemm_suits_transposed(const etx_gemm* p, const etx_gemm_area* area) {
          area->rows <= MOST_ROWS && (rest == 0 || rest >= LANES - MOST_EMPTY);
 }
 
+// Taps of a block and columns whose sums are kept: the limits, or fewer if the
+// product has no more.
+static size_t block_taps(const etx_gemm* p) {
+  return p->inner < TAPS ? p->inner : TAPS;
+}
+static size_t block_columns(const etx_gemm* p) {
+  return p->columns < COLUMNS ? p->columns : COLUMNS;
+}
+
+size_t etx_gemm_transposed_tile(const etx_gemm* p) {
+  if (p->dtype != ETX_DTYPE_FLOAT32 || p->rows < LANES - MOST_EMPTY ||
+      p->columns < GROUP) {
+    return 0;
+  }
+  return LANES * (block_taps(p) + block_columns(p)) * sizeof(float);
+}
+
 typedef struct transposed_gemm_workspace {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
-  float* panel;     // [GROUPS][TAPS][GROUP]
-  float* sums;      // [COLUMNS][LANES]
+  float* panel;     // [GROUPS][taps][GROUP]
+  float* sums;      // [columns][LANES]
+  size_t taps;      // block_taps
   size_t row, tap;  // the position that the panel holds; SIZE_MAX: none
 } transposed_gemm_workspace;
 
@@ -53,14 +71,15 @@ static void transpose_left(transposed_gemm_workspace* d, size_t row,
   for (size_t r = 0; r < rows; r += GROUP, left += GROUP * p->left_row) {
     d->loops->transpose_pack(left, p->left_row,
                              rows - r < GROUP ? rows - r : GROUP, taps,
-                             d->panel + r * TAPS);
+                             d->panel + r * d->taps);
   }
 }
 
 static void sum(transposed_gemm_workspace* d, const etx_gemm_area* a) {
   const etx_gemm* p = d->p;
-  for (size_t tap = 0; tap < p->inner; tap += TAPS) {
-    const size_t taps = p->inner - tap < TAPS ? p->inner - tap : TAPS;
+  for (size_t tap = 0; tap < p->inner; tap += d->taps) {
+    const size_t left = p->inner - tap;
+    const size_t taps = left < d->taps ? left : d->taps;
     transpose_left(d, a->row, a->rows, tap, taps);
     const float* right = (const float*)(const void*)p->right +
                          (ptrdiff_t)a->column * p->right_column +
@@ -72,7 +91,7 @@ static void sum(transposed_gemm_workspace* d, const etx_gemm_area* a) {
         .weight_row = p->right_column,
         .panel = d->panel,
         .panel_row = GROUP,
-        .panel_group = TAPS * GROUP,
+        .panel_group = (ptrdiff_t)(d->taps * GROUP),
         .rows = a->columns,
         .taps = taps,
         .lanes = LANES,
@@ -108,12 +127,14 @@ static void store(const transposed_gemm_workspace* d, const etx_gemm_area* a) {
 
 void etx_gemm_transposed(const etx_gemm* product,
                          const etx_f32_microkernels* loops,
-                         const etx_gemm_area* area) {
-  float panel[GROUPS * TAPS * GROUP]
-      __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  float sums[COLUMNS * LANES] __attribute__((aligned(ETX_LANE_GROUP_BYTES)));
-  transposed_gemm_workspace d = {product, loops,    panel,
-                                 sums,    SIZE_MAX, SIZE_MAX};
+                         const etx_gemm_area* area, void* tile) {
+  transposed_gemm_workspace d = {.p = product,
+                                 .loops = loops,
+                                 .panel = tile,
+                                 .taps = block_taps(product),
+                                 .row = SIZE_MAX,
+                                 .tap = SIZE_MAX};
+  d.sums = d.panel + LANES * d.taps;
   const size_t column_end = area->column + area->columns;
   const size_t row_end = area->row + area->rows;
   etx_gemm_area a = *area;

@@ -13,23 +13,29 @@ typedef struct etx_gemm_area {
   size_t row, rows, column, columns;
 } etx_gemm_area;
 
-// float32 and narrower floats, sums tap by tap: blocks of right are packed on
-// the stack in groups of columns, or right is given as panels. A fused
+// Each algorithm has a function that states the bytes of its tile
+// (thread_tiles.h) for a product of these sizes, whatever its strides.
+
+// float32 and narrower floats, sums tap by tap: blocks of right are packed in
+// the tile in groups of columns, or right is given as panels. A fused
 // chain that only adds a tensor (etx_chain_added) is computed here, too.
+size_t etx_gemm_packed_tile(const etx_gemm* product);
 void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
-                     const etx_gemm_area* area);
+                     const etx_gemm_area* area, void* tile);
 
 // The same in float32 with rows as lanes: left is transposed, and right is read
 // in place. Only for areas with few rows that fill their lanes well.
 bool etx_gemm_suits_transposed(const etx_gemm* product,
                                const etx_gemm_area* area);
+size_t etx_gemm_transposed_tile(const etx_gemm* product);
 void etx_gemm_transposed(const etx_gemm* product,
                          const etx_f32_microkernels* loops,
-                         const etx_gemm_area* area);
+                         const etx_gemm_area* area, void* tile);
 
 // Integers and float64, sums tap by tap.
+size_t etx_gemm_f64_i64_tile(const etx_gemm* product);
 void etx_gemm_f64_i64(const etx_gemm* product,
                       const etx_f32_microkernels* loops,
-                      const etx_gemm_area* area);
+                      const etx_gemm_area* area, void* tile);
 
 #endif

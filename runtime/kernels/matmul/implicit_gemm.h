@@ -25,7 +25,7 @@ enum {
   ETX_IMPLICIT_GEMM_TAPS = 64,         // taps of a panel
   ETX_IMPLICIT_GEMM_LANE_BYTES = 256,  // bytes of a full row of lanes
   ETX_IMPLICIT_GEMM_LANES = ETX_IMPLICIT_GEMM_LANE_BYTES / 4,
-  // The rows of a block whose sums are on the stack, and the rows that share a
+  // The rows of a block whose sums are kept aside, and the rows that share a
   // panel if sums are stored in the result.
   ETX_IMPLICIT_GEMM_STACK_ROWS = 32,
   ETX_IMPLICIT_GEMM_ROWS = 128,
@@ -37,12 +37,12 @@ static inline size_t etx_implicit_gemm_lanes(etx_compute_type wide) {
                                  : ETX_IMPLICIT_GEMM_LANES / 2;
 }
 
-// Sums that a block keeps on the stack, ETX_IMPLICIT_GEMM_LANE_BYTES a row.
-typedef union etx_implicit_gemm_sums {
-  float f32[ETX_IMPLICIT_GEMM_STACK_ROWS][ETX_IMPLICIT_GEMM_LANES];
-  double f64[ETX_IMPLICIT_GEMM_STACK_ROWS][ETX_IMPLICIT_GEMM_LANES / 2];
-  int64_t i64[ETX_IMPLICIT_GEMM_STACK_ROWS][ETX_IMPLICIT_GEMM_LANES / 2];
-} etx_implicit_gemm_sums;
+// The bytes of sums that a block keeps aside, ETX_IMPLICIT_GEMM_LANE_BYTES a
+// row, in a product of `rows` rows.
+static inline size_t etx_implicit_gemm_sums_bytes(size_t rows) {
+  const size_t most = ETX_IMPLICIT_GEMM_STACK_ROWS;
+  return (rows < most ? rows : most) * ETX_IMPLICIT_GEMM_LANE_BYTES;
+}
 
 typedef struct etx_implicit_gemm {
   const struct etx_f32_microkernels* loops;
@@ -71,7 +71,11 @@ typedef struct etx_implicit_gemm {
   ptrdiff_t sum_row;
 
   const void* context;
+  void* memory;  // etx_implicit_gemm_bytes, aligned as lanes are
 } etx_implicit_gemm;
+
+// The bytes of memory that a product of `taps` taps needs.
+size_t etx_implicit_gemm_bytes(size_t taps);
 
 // Computes all sums.
 void etx_implicit_gemm_run(const etx_implicit_gemm* panel);

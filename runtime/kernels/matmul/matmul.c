@@ -4,13 +4,18 @@
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-// All tensors have one type; out is contiguous.
-static etx_status prepare(etx_call* call, size_t first,
-                          etx_kernel_function run) {
+typedef etx_status (*temporary_function)(const etx_call* call,
+                                         size_t* out_bytes);
+
+// All tensors have one type; out is contiguous. `temporary` states the bytes of
+// temporary memory, or is NULL.
+static etx_status prepare(etx_call* call, size_t first, etx_kernel_function run,
+                          temporary_function temporary) {
   const size_t out = call->argument_count - 1;
   ETX_TRY(etx_call_check_real(call, first));
   ETX_TRY(etx_call_check_same_dtype(call, first, first + 1));
@@ -21,7 +26,8 @@ static etx_status prepare(etx_call* call, size_t first,
                            "truth values are multiplied");
   }
   call->run = run;
-  return ETX_OK;
+  if (temporary == NULL) return ETX_OK;
+  return temporary(call, &call->temporary_bytes);
 }
 
 // The last two dimensions of `left`, or its only one as a row, times those of
@@ -70,6 +76,50 @@ static etx_gemm product_of_panels(const etx_tensor* left,
   product.out_row = (ptrdiff_t)product.columns;
   return product;
 }
+
+// ------------------------------------------------ temporary memory
+
+// States the memory of one product after the other. It is asked for before the
+// shape rule has checked ranks.
+static etx_status bytes_of(const etx_call* call, const etx_gemm* product,
+                           size_t* out_bytes) {
+  if (etx_gemm_temporary(product, call->parallel, out_bytes)) return ETX_OK;
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "the blocks of a product do not fit in memory");
+}
+
+static etx_status bytes_of_operands(const etx_call* call, size_t first,
+                                    bool transposed, size_t* out_bytes) {
+  const etx_tensor* left = etx_call_tensor(call, first);
+  const etx_tensor* right = etx_call_tensor(call, first + 1);
+  *out_bytes = 0;
+  if (left->rank == 0 || right->rank == 0) return ETX_OK;
+  const etx_gemm product = product_of(left, right, left, transposed);
+  return bytes_of(call, &product, out_bytes);
+}
+
+etx_status etx_temporary_product(const etx_call* call, size_t* out_bytes) {
+  return bytes_of_operands(call, ETX_ARG_mm_self, false, out_bytes);
+}
+etx_status etx_temporary_bmm_nt(const etx_call* call, size_t* out_bytes) {
+  return bytes_of_operands(call, ETX_ARG_bmm_nt_self, true, out_bytes);
+}
+etx_status etx_temporary_addmm(const etx_call* call, size_t* out_bytes) {
+  return bytes_of_operands(call, ETX_ARG_addmm_mat1, false, out_bytes);
+}
+
+// The leading dimensions of the input are rows, as in multiply_rows.
+etx_status etx_temporary_linear(const etx_call* call, size_t* out_bytes) {
+  const etx_tensor* input = etx_call_tensor(call, ETX_ARG_linear_input);
+  const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_linear_weight);
+  *out_bytes = 0;
+  if (input->rank == 0 || weight->rank == 0 || weight->rank > 2) return ETX_OK;
+  etx_gemm product = product_of(input, weight, input, true);
+  if (product.inner > 0) product.rows = etx_tensor_numel(input) / product.inner;
+  return bytes_of(call, &product, out_bytes);
+}
+
+// ------------------------------------------------ operands
 
 // Adds a tensor, whose last dimensions broadcast to [rows, columns], to the
 // product.
@@ -135,7 +185,7 @@ static void run_batches(const etx_call* call, etx_gemm* product,
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   if (etx_tensor_numel(out) == 0) return;
   if (batch_rank == 0) {
-    etx_gemm_run(product, call->parallel);
+    etx_gemm_run(product, call->parallel, call->temporary);
     return;
   }
   etx_strided_iterator walk;
@@ -151,7 +201,7 @@ static void run_batches(const etx_call* call, etx_gemm* product,
     product->right = walk.data[2];
     if (added != NULL) product->added = walk.data[3];
     for (size_t i = 0; i < walk.count; ++i) {
-      etx_gemm_run(product, call->parallel);
+      etx_gemm_run(product, call->parallel, call->temporary);
       product->out += walk.stride[0] * walk.bytes[0];
       product->left += walk.stride[1] * walk.bytes[1];
       product->right += walk.stride[2] * walk.bytes[2];
@@ -180,22 +230,22 @@ static etx_status run_transposed(etx_call* call) {
 }
 
 etx_status etx_kernel_mm_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_product);
+  return prepare(call, 0, run_product, etx_temporary_product);
 }
 etx_status etx_kernel_bmm_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_product);
+  return prepare(call, 0, run_product, etx_temporary_product);
 }
 etx_status etx_kernel_matmul_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_product);
+  return prepare(call, 0, run_product, etx_temporary_product);
 }
 etx_status etx_kernel_mv_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_product);
+  return prepare(call, 0, run_product, etx_temporary_product);
 }
 etx_status etx_kernel_dot_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_product);
+  return prepare(call, 0, run_product, etx_temporary_product);
 }
 etx_status etx_kernel_bmm_nt_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_transposed);
+  return prepare(call, 0, run_transposed, etx_temporary_bmm_nt);
 }
 
 // (self, left [.., M, K], right [.., K, N], beta, alpha, out)
@@ -216,7 +266,7 @@ static etx_status prepare_add(etx_call* call) {
       etx_call_check_same_dtype(call, ETX_ARG_addmm_mat1, ETX_ARG_addmm_self));
   ETX_TRY(
       check_factors(call, 3, etx_call_tensor(call, ETX_ARG_addmm_self)->dtype));
-  return prepare(call, 1, run_add);
+  return prepare(call, 1, run_add, etx_temporary_addmm);
 }
 
 etx_status etx_kernel_addmm_out_prepare(etx_call* call) {
@@ -251,7 +301,7 @@ static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
     product.left_inner = 1;
     product.left_row = (ptrdiff_t)product.inner;
   }
-  etx_gemm_run(&product, call->parallel);
+  etx_gemm_run(&product, call->parallel, call->temporary);
   return ETX_OK;
 }
 
@@ -259,7 +309,8 @@ static etx_status run_linear(etx_call* call) {
   return multiply_rows(call, NULL);
 }
 
-static etx_status prepare_linear(etx_call* call, etx_kernel_function run) {
+static etx_status prepare_linear(etx_call* call, etx_kernel_function run,
+                                 temporary_function temporary) {
   if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
     ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input,
                                       ETX_ARG_linear_bias));
@@ -269,11 +320,11 @@ static etx_status prepare_linear(etx_call* call, etx_kernel_function run) {
           (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
     }
   }
-  return prepare(call, 0, run);
+  return prepare(call, 0, run, temporary);
 }
 
 etx_status etx_kernel_linear_out_prepare(etx_call* call) {
-  return prepare_linear(call, run_linear);
+  return prepare_linear(call, run_linear, etx_temporary_linear);
 }
 
 // (input, weight, bias, others, steps, out)
@@ -291,7 +342,7 @@ etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
   // Rows of the product are rows of the chain only if one product computes all
   // of them.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_chain_input));
-  ETX_TRY(prepare_linear(call, run_linear_chain));
+  ETX_TRY(prepare_linear(call, run_linear_chain, etx_temporary_linear));
   return etx_chain_check(call, ETX_ARG_linear_chain_others, 4);
 }
 
@@ -311,7 +362,8 @@ static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
                                ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_input));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_panels));
-  return prepare_linear(call, run);
+  // Panels are read in place, so no temporary memory is needed.
+  return prepare_linear(call, run, NULL);
 }
 
 etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
@@ -337,7 +389,7 @@ static etx_status run_linear_heads(etx_call* call) {
     set_added(&product, etx_call_tensor(call, ETX_ARG_linear_heads_bias));
   }
   for (size_t left = etx_tensor_numel(out) / count; left > 0; --left) {
-    etx_gemm_run(&product, call->parallel);
+    etx_gemm_run(&product, call->parallel, call->temporary);
     product.left += product.rows * product.inner * sizeof(float);
     product.out += count * sizeof(float);
   }

@@ -130,7 +130,26 @@ static void run_rows(const void* context, size_t first, size_t end) {
   for (size_t row = first; row < end; ++row) apply_gates(s, row, 0, s->units);
 }
 
-static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
+// The product of a step with many rows.
+static etx_gemm product_of_step(const recurrent_step* s) {
+  const size_t all = s->gates * s->units;
+  return (etx_gemm){.rows = s->rows,
+                    .columns = all,
+                    .inner = s->units,
+                    .dtype = ETX_DTYPE_FLOAT32,
+                    .left = (const char*)s->hidden,
+                    .left_row = s->hidden_row,
+                    .left_inner = 1,
+                    .right = (const char*)s->weight,
+                    .right_inner = 1,
+                    .right_column = (ptrdiff_t)s->units,
+                    .has_panels = s->has_panels,
+                    .out = (char*)s->products,
+                    .out_row = (ptrdiff_t)all};
+}
+
+static void run_step(const recurrent_step* s, const etx_parallel* parallel,
+                     void* temporary) {
   const size_t all = s->gates * s->units;
   const bool are_blocks = s->has_panels ? s->rows == 1 && s->units % BLOCK == 0
                                         : s->rows < MANY_ROWS;
@@ -142,20 +161,8 @@ static void run_step(const recurrent_step* s, const etx_parallel* parallel) {
                               run_blocks, s);
     return;
   }
-  const etx_gemm product = {.rows = s->rows,
-                            .columns = all,
-                            .inner = s->units,
-                            .dtype = ETX_DTYPE_FLOAT32,
-                            .left = (const char*)s->hidden,
-                            .left_row = s->hidden_row,
-                            .left_inner = 1,
-                            .right = (const char*)s->weight,
-                            .right_inner = 1,
-                            .right_column = (ptrdiff_t)s->units,
-                            .has_panels = s->has_panels,
-                            .out = (char*)s->products,
-                            .out_row = (ptrdiff_t)all};
-  etx_gemm_run(&product, parallel);
+  const etx_gemm product = product_of_step(s);
+  etx_gemm_run(&product, parallel, temporary);
   // A gate takes about as long as ten products.
   etx_parallel_for(parallel, s->rows, 10.0 * (double)s->rows * (double)all,
                    run_rows, s);
@@ -188,6 +195,7 @@ static etx_status run(etx_call* call, etx_cell_kind kind) {
   const size_t bytes = s.rows * s.units * sizeof(float);
   if (bytes == 0) return ETX_OK;
   const size_t all = gates * s.units;
+  const size_t products = s.rows * all;
   if (!etx_call_is_none(call, BIAS)) {
     s.bias = etx_call_tensor(call, BIAS)->data;
   }
@@ -204,7 +212,7 @@ static etx_status run(etx_call* call, etx_cell_kind kind) {
     s.input = (const float*)input->data + step * all;
     s.out = (float*)etx_call_tensor(call, out)->data + step * s.units;
     s.is_backwards = i % 2 == 1;
-    run_step(&s, call->parallel);
+    run_step(&s, call->parallel, s.products + products);
     s.hidden = s.out;
     s.hidden_row = s.out_row;
   }
@@ -250,16 +258,27 @@ etx_status etx_kernel_rnn_relu_sequence_out_prepare(etx_call* call) {
   return prepare(call, run_rnn_relu);
 }
 
-// The hidden part of all gates. Planned before the arguments are checked.
+// The hidden part of all gates, and behind it the memory of their product.
+// Planned before the arguments are checked.
 etx_status etx_temporary_recurrent(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   const etx_tensor* hidden = etx_call_tensor(call, HIDDEN);
   *out_bytes = 0;
   if (input->rank != 3 || hidden->rank != 2) return ETX_OK;
-  size_t count = 0;
-  const bool fits = etx_multiply_size((size_t)hidden->sizes[0],
-                                      (size_t)input->sizes[2], &count) &&
-                    etx_multiply_size(count, sizeof(float), out_bytes);
+  size_t count = 0, product_bytes = 0;
+  const etx_gemm product = {
+      .rows = (size_t)hidden->sizes[0],
+      .columns = (size_t)input->sizes[2],
+      .inner = (size_t)hidden->sizes[1],
+      .dtype = ETX_DTYPE_FLOAT32,
+      .has_panels = etx_call_tensor(call, WEIGHT)->rank == 3};
+  const bool uses_product = product.rows >= MANY_ROWS && !product.has_panels;
+  const bool fits =
+      etx_multiply_size(product.rows, product.columns, &count) &&
+      etx_multiply_size(count, sizeof(float), out_bytes) &&
+      (!uses_product ||
+       (etx_gemm_temporary(&product, call->parallel, &product_bytes) &&
+        etx_add_size(*out_bytes, product_bytes, out_bytes)));
   if (fits) return ETX_OK;
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                          "the workspace for the gates overflows");

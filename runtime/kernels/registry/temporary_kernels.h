@@ -43,6 +43,36 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
 etx_status etx_temporary_quantized_argmax(const etx_call* call,
                                           size_t* out_bytes);
 
+// Products of floats, integers and doubles: blocks of their operands, for each
+// thread.
+etx_status etx_temporary_product(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_bmm_nt(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_addmm(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_linear(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_mm_out , etx_temporary_product
+#define ETX_TEMPORARY_bmm_out , etx_temporary_product
+#define ETX_TEMPORARY_matmul_out , etx_temporary_product
+#define ETX_TEMPORARY_mv_out , etx_temporary_product
+#define ETX_TEMPORARY_dot_out , etx_temporary_product
+#define ETX_TEMPORARY_bmm_nt_out , etx_temporary_bmm_nt
+#define ETX_TEMPORARY_addmm_out , etx_temporary_addmm
+#define ETX_TEMPORARY_baddbmm_out , etx_temporary_addmm
+#define ETX_TEMPORARY_linear_out , etx_temporary_linear
+#define ETX_TEMPORARY_linear_chain_out , etx_temporary_linear
+
+// Convolutions: patches, sums and weights, for each thread.
+etx_status etx_temporary_convolution(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_convolution_backward(const etx_call* call,
+                                              size_t* out_bytes);
+etx_status etx_temporary_convolution_panels(const etx_call* call,
+                                            size_t* out_bytes);
+#define ETX_TEMPORARY_convolution_panels_out , etx_temporary_convolution_panels
+#define ETX_TEMPORARY_convolution_out , etx_temporary_convolution
+#define ETX_TEMPORARY_convolution_chain_out , etx_temporary_convolution
+#define ETX_TEMPORARY_convolution_packed_out , etx_temporary_convolution
+#define ETX_TEMPORARY_convolution_backward_out \
+  , etx_temporary_convolution_backward
+
 // Convolutions of uint8: a row of zero points.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_convolution_u8_out , etx_temporary_u8
@@ -59,7 +89,7 @@ etx_status etx_temporary_ordered_attention(const etx_call* call,
 #define ETX_TEMPORARY_custom_quantized_sdpa_out , etx_temporary_attention
 #define ETX_TEMPORARY_sdpa_with_kv_cache_out , etx_temporary_attention
 
-// Transformed tiles of the input of a Winograd convolution.
+// Transformed tiles of the input of a Winograd convolution, and tiles of sums.
 etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_convolution_winograd_out , etx_temporary_winograd
 

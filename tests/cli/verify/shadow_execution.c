@@ -203,7 +203,8 @@ static bool writes_no_byte(const etx_op* op) {
 
 // A concatenation of tensors that lie one after the other in its result changes
 // no byte: the result then expects what is there.
-static bool join(const shadow_method* m, const etx_op* op, const touched* t) {
+static bool join(const shadow_method* m, const etx_op* op,
+                 const shadow_touched* t) {
   if (op->id != ETX_OP_cat_out) return false;
   const byte_slot* const out = &m->slots[t->writes[0]];
   size_t end = out->at.offset;

@@ -20,7 +20,8 @@ typedef struct etx_gemm {
   const char* right;
   ptrdiff_t right_inner, right_column;
   // Right is float32 in panels of sixteen columns, [columns / 16][inner][16];
-  // its strides are not used. Sums have the order of GEMM NT.
+  // its strides are not used. Sums have the order of GEMM NT. The inner elements
+  // of left are then contiguous.
   bool has_panels;
   char* out;          // rows of `columns` elements without gaps
   ptrdiff_t out_row;  // in elements

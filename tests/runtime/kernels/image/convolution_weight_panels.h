@@ -5,6 +5,7 @@
 #define ETX_TESTS_RUNTIME_KERNELS_IMAGE_CONVOLUTION_WEIGHT_PANELS_H
 
 #include "runtime/kernels/convolution/convolution.h"
+#include "tests/format/fixtures/format_test.h"
 #include "tests/support/guarded_memory.h"
 
 // The same convolution over panels, which are stored in `panels`. The output
@@ -48,6 +49,17 @@ static inline etx_convolution test_in_panels(const etx_convolution* c,
   packed.chain = c->chain;
   for (size_t d = 0; d < ETX_SPATIAL; ++d) packed.windows[d] = c->windows[d];
   return packed;
+}
+
+// Runs a convolution with temporary memory of exactly the stated size.
+static inline void test_run_convolution(const etx_convolution* c,
+                                        const etx_parallel* parallel) {
+  const etx_call call = {.parallel = parallel};
+  size_t bytes = 0;
+  assert_ok(etx_convolution_temporary(c, &call, &bytes));
+  test_block block = test_block_new(bytes, 16);
+  etx_convolution_run(c, parallel, block.bytes.data);
+  assert_true(test_block_end(&block));
 }
 
 #endif

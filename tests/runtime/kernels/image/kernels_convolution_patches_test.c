@@ -217,7 +217,7 @@ static void check_set(const patch_operands* o, const etx_convolution* c,
       .thread_count = (size_t)test_random_integer(1, 8),
       .instruction_set = set};
   memset(o->found.bytes.data, 0xff, o->found.bytes.size);
-  etx_convolution_run(c, &parallel);
+  test_run_convolution(c, &parallel);
   if (memcmp(o->found.bytes.data, o->expected.bytes.data,
              o->found.bytes.size) == 0) {
     return;
@@ -238,7 +238,7 @@ static void check_sets(const patch_operands* o) {
   const etx_parallel one = {.parallel_for = run_tasks,
                             .thread_count = 1,
                             .instruction_set = ETX_SET_BASE};
-  etx_convolution_run(&o->sparse, &one);
+  test_run_convolution(&o->sparse, &one);
   for (int set = ETX_SET_BASE; set <= (int)best;
        set = test_next_instruction_set(set)) {
     check_set(o, &o->dense, (etx_instruction_set)set);

@@ -196,7 +196,7 @@ static void check_set(const subpixel_operands* o, const etx_convolution* c,
                                  .thread_count = threads,
                                  .instruction_set = set};
   memset(o->out.bytes.data, 0xff, o->out.bytes.size);
-  etx_convolution_run(c, &parallel);
+  test_run_convolution(c, &parallel);
   if (memcmp(o->out.bytes.data, o->expected.bytes.data, o->out.bytes.size) ==
       0) {
     return;

@@ -1,7 +1,9 @@
 #include "runtime/kernels/elementwise/binary_small.h"
 
 #include "runtime/kernel.h"
+#include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/short_copy.h"
+#include "runtime/kernels/math/wrapping_math.h"
 #include "runtime/kernels/registry/op_arguments.h"
 
 // The fields of etx_binary_rows_word.
@@ -99,4 +101,52 @@ etx_kernel_function etx_binary_small_of(size_t function){EACH_FUNCTION(small)}
 
 etx_kernel_function etx_binary_small_rows_of(size_t function) {
   EACH_FUNCTION(small_rows)
+}
+
+static int64_t integer_operand(const etx_call* call, size_t index) {
+  return etx_call_is_tensor(call, index)
+             ? *(const int64_t*)etx_call_tensor(call, index)->data
+             : etx_call_value(call, index)->as.integer;
+}
+
+// Formulas are those of binary_ops.def.
+#define ONE_INTEGER(name, type, expression)                                 \
+  static etx_status name##_one_integer(etx_call* call) {                    \
+    const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1); \
+    const int64_t x = integer_operand(call, ETX_ARG_add_self);              \
+    const int64_t y = integer_operand(call, ETX_ARG_add_other);             \
+    *(type*)to->data = (type)(expression);                                  \
+    return ETX_OK;                                                          \
+  }
+
+ONE_INTEGER(add, int64_t, etx_wrap_add(x, y))
+ONE_INTEGER(subtract, int64_t, etx_wrap_subtract(x, y))
+ONE_INTEGER(eq, uint8_t, x == y)
+ONE_INTEGER(ne, uint8_t, x != y)
+ONE_INTEGER(lt, uint8_t, x < y)
+ONE_INTEGER(le, uint8_t, x <= y)
+ONE_INTEGER(gt, uint8_t, x > y)
+ONE_INTEGER(ge, uint8_t, x >= y)
+
+etx_kernel_function etx_binary_one_integer_of(size_t function) {
+  switch (function) {
+    case ETX_BINARY_add:
+      return add_one_integer;
+    case ETX_BINARY_subtract:
+      return subtract_one_integer;
+    case ETX_BINARY_eq:
+      return eq_one_integer;
+    case ETX_BINARY_ne:
+      return ne_one_integer;
+    case ETX_BINARY_lt:
+      return lt_one_integer;
+    case ETX_BINARY_le:
+      return le_one_integer;
+    case ETX_BINARY_gt:
+      return gt_one_integer;
+    case ETX_BINARY_ge:
+      return ge_one_integer;
+    default:
+      return NULL;
+  }
 }

@@ -1,5 +1,6 @@
-// Binary operators on a few float32 elements: loops that the compiler inlines
-// into a run function, because the general path costs more than the arithmetic.
+// Binary operators on a few float32 elements, or on one int64 element: what the
+// compiler inlines into a run function, because the general path costs more
+// than the arithmetic. Loops count in such integers.
 
 #ifndef ETX_RUNTIME_KERNELS_ELEMENTWISE_BINARY_SMALL_H
 #define ETX_RUNTIME_KERNELS_ELEMENTWISE_BINARY_SMALL_H
@@ -20,6 +21,10 @@ enum { ETX_BINARY_SMALL_COUNT = 4, ETX_BINARY_SMALL_ROWS = 5 };
 // there is none. The result is the call's last argument. The results are
 // bit-equal to those of the loops.
 etx_kernel_function etx_binary_small_of(size_t function);
+
+// The run function for a result of one element whose operands are int64 tensors
+// of one element or integers; NULL if there is none.
+etx_kernel_function etx_binary_one_integer_of(size_t function);
 
 // How an operand is broadcast to a result of contiguous rows.
 typedef enum etx_rows_kind {

@@ -101,17 +101,29 @@ static etx_status run_direct(etx_call* call);
 static etx_status run_narrow(etx_call* call);
 static etx_status run_bits(etx_call* call);
 
+// True if the argument is a tensor or an integer.
+static bool is_integer(const etx_call* call, size_t index) {
+  return etx_call_is_tensor(call, index) ||
+         etx_call_value(call, index)->kind == ETX_VALUE_INT;
+}
+
 // The run function of a call whose result and operands can be written and read
 // in place. Call it after prepare has filled `prepared`.
 static etx_kernel_function choose_direct(const etx_call* call,
                                          etx_dtype native) {
+  const size_t function = (size_t)call->prepared[FUNCTION];
   const bool is_small =
       native == ETX_DTYPE_FLOAT32 &&
       call->prepared[COUNT] <= ETX_BINARY_SMALL &&
       etx_call_is_tensor(call, SELF) && etx_call_is_tensor(call, OTHER) &&
       (call->prepared[ARRAYS] == 3 || call->prepared[COUNT] == 1);
-  const etx_kernel_function small =
-      is_small ? etx_binary_small_of((size_t)call->prepared[FUNCTION]) : NULL;
+  const bool is_one_integer = native == ETX_DTYPE_INT64 &&
+                              call->prepared[COUNT] == 1 &&
+                              is_integer(call, SELF) && is_integer(call, OTHER);
+  const etx_kernel_function small = is_small ? etx_binary_small_of(function)
+                                    : is_one_integer
+                                        ? etx_binary_one_integer_of(function)
+                                        : NULL;
   return small != NULL ? small : run_direct;
 }
 

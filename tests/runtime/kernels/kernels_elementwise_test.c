@@ -389,9 +389,64 @@ static void bitwise_operators_take_a_number(void** state) {
   }
 }
 
+// The result of an operator on the first `count` integers of two arrays, of
+// which only the first element is returned. With `is_number`, the second
+// operand is a number.
+static int64_t first_of_integers(const char* name, bool has_alpha,
+                                 bool is_number, const int64_t* a,
+                                 const int64_t* b, int32_t count) {
+  test_call c;
+  int64_t first = 0;
+  test_call_begin(&c, name);
+  test_call_tensor(&c, ETX_DTYPE_INT64, 1, &count, NULL, a);
+  if (is_number) {
+    test_call_integer(&c, b[0]);
+  } else {
+    test_call_tensor(&c, ETX_DTYPE_INT64, 1, &count, NULL, b);
+  }
+  if (has_alpha) test_call_integer(&c, 1);
+  assert_ok(test_call_run(&c, TEST_CALL_RULE_DTYPE));
+  const etx_tensor* result = test_call_result(&c, 0);
+  memcpy(&first, result->data, etx_dtype_bytes(result->dtype));
+  test_call_end(&c);
+  return first;
+}
+
+// One integer has a path of its own; the loops compute the others.
+static void one_integer_gets_the_result_of_many(void** state) {
+  static const struct {
+    const char *with_tensor, *with_number;
+    bool has_alpha;
+  } pairs[] = {{"aten::add.out", "aten::add.Scalar_out", true},
+               {"aten::sub.out", "aten::sub.Scalar_out", true},
+               {"aten::eq.Tensor_out", "aten::eq.Scalar_out", false},
+               {"aten::ne.Tensor_out", "aten::ne.Scalar_out", false},
+               {"aten::lt.Tensor_out", "aten::lt.Scalar_out", false},
+               {"aten::le.Tensor_out", "aten::le.Scalar_out", false},
+               {"aten::gt.Tensor_out", "aten::gt.Scalar_out", false},
+               {"aten::ge.Tensor_out", "aten::ge.Scalar_out", false}};
+  static const int64_t values[] = {0, 1, -1, 7, INT64_MAX, INT64_MIN};
+  enum { VALUES = sizeof values / sizeof *values };
+  (void)state;
+  for (size_t i = 0; i < VALUES * VALUES; ++i) {
+    const int64_t a[2] = {values[i / VALUES], 0};
+    const int64_t b[2] = {values[i % VALUES], 0};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; ++k) {
+      const bool has_alpha = pairs[k].has_alpha;
+      const int64_t many =
+          first_of_integers(pairs[k].with_tensor, has_alpha, false, a, b, 2);
+      assert_int_equal(many, first_of_integers(pairs[k].with_tensor, has_alpha,
+                                               false, a, b, 1));
+      assert_int_equal(many, first_of_integers(pairs[k].with_number, has_alpha,
+                                               true, a, b, 1));
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_few_elements_get_the_bits_of_many),
+      cmocka_unit_test(one_integer_gets_the_result_of_many),
       cmocka_unit_test(pairs_broadcast),
       cmocka_unit_test(integers_wrap),
       cmocka_unit_test(bitwise_operators_take_a_number),

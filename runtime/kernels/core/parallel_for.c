@@ -18,6 +18,7 @@ typedef struct split_work {
   etx_parallel_for_function run;
   const void* context;
   size_t items, threads, rounds;
+  size_t callers_items;  // the first ones, which the caller begins with
 } split_work;
 
 // The number of items before those of `round`. The sizes of rounds are
@@ -33,7 +34,7 @@ static size_t items_before(const split_work* s, size_t items, size_t round) {
 // threads, in order too: the next task continues where loops have prefetched.
 static void run_task(void* argument, size_t task) {
   const split_work* s = argument;
-  const size_t workers = s->threads - 1, static_items = s->items / s->threads;
+  const size_t workers = s->threads - 1, static_items = s->callers_items;
   size_t first, end;
   if (task < s->rounds) {
     first = items_before(s, static_items, task);
@@ -76,7 +77,8 @@ void etx_parallel_for(const etx_parallel* parallel, size_t count, double work,
   const size_t wanted = rounds < MIN_ROUNDS   ? MIN_ROUNDS
                         : rounds < MAX_ROUNDS ? (size_t)rounds
                                               : MAX_ROUNDS;
-  split_work s = {run, context, count, parallel->thread_count, 0};
+  const size_t threads = parallel->thread_count;
+  split_work s = {run, context, count, threads, 0, count / threads};
   run_split(parallel, &s, wanted);
 }
 
@@ -88,7 +90,10 @@ void etx_parallel_for_repeated(const etx_parallel* parallel, size_t count,
     run(context, 0, count);
     return;
   }
-  split_work s = {run, context, count, parallel->thread_count, 0};
+  // The caller begins first.
+  const size_t threads = parallel->thread_count;
+  split_work s = {run,     context, count,
+                  threads, 0,       (count + threads - 1) / threads};
   run_split(parallel, &s, 1);
 }
 

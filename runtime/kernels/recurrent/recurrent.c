@@ -95,19 +95,57 @@ static void multiply(const recurrent_step* s, size_t gate, size_t first,
                                 .count = s->units});
 }
 
+// The units of `g` that are fewer than ETX_GATES_UNITS, in a copy with that
+// many.
+static void apply_last_gates(const recurrent_step* s, const etx_gates* g) {
+  enum { UNITS = ETX_GATES_UNITS, GATES = 4 };
+  float parts[3][GATES][UNITS] = {{{0}}}, states[3][UNITS] = {{0}};
+  const float* const from[] = {g->products, g->input, g->bias};
+  const size_t bytes = g->count * sizeof(float);
+  for (size_t i = 0; i < 3 * s->gates; ++i) {
+    const size_t part = i % 3, gate = i / 3;
+    if (from[part] == NULL) continue;
+    memcpy(parts[part][gate], from[part] + gate * g->gate_step, bytes);
+  }
+  memcpy(states[0], g->hidden, bytes);
+  if (g->cell != NULL) memcpy(states[1], g->cell, bytes);
+  s->row_loops->gates_by_cell[s->kind](
+      &(etx_gates){.count = UNITS,
+                   .gate_step = UNITS,
+                   .products = parts[0][0],
+                   .input = parts[1][0],
+                   .bias = g->bias == NULL ? NULL : parts[2][0],
+                   .hidden = states[0],
+                   .cell = states[1],
+                   .out = states[2]});
+  if (g->cell != NULL) memcpy(g->cell, states[1], bytes);
+  memcpy(g->out, states[2], bytes);
+}
+
 // Applies the gates to some units of one row.
 static void apply_gates(const recurrent_step* s, size_t row, size_t first,
                         size_t count) {
   const ptrdiff_t at = (ptrdiff_t)row;
-  s->row_loops->gates_by_cell[s->kind](&(etx_gates){
-      .count = count,
+  const size_t rest = count % ETX_GATES_UNITS, whole = count - rest;
+  etx_gates g = {
+      .count = whole,
       .gate_step = s->units,
       .products = s->products + row * s->gates * s->units + first,
       .input = s->input + at * s->input_row + first,
       .bias = s->bias == NULL ? NULL : s->bias + first,
       .hidden = s->hidden + at * s->hidden_row + first,
       .cell = s->cell == NULL ? NULL : s->cell + row * s->units + first,
-      .out = s->out + at * s->out_row + first});
+      .out = s->out + at * s->out_row + first};
+  s->row_loops->gates_by_cell[s->kind](&g);
+  if (rest == 0) return;
+  g.count = rest;
+  g.products += whole;
+  g.input += whole;
+  if (g.bias != NULL) g.bias += whole;
+  g.hidden += whole;
+  if (g.cell != NULL) g.cell += whole;
+  g.out += whole;
+  apply_last_gates(s, &g);
 }
 
 // Computes the units of the blocks [first, end).

@@ -31,7 +31,7 @@ static void panel_dots_are_dot_products(void** state) {
   for (int round = 0; round < ROUNDS; ++round) {
     static float panels[MOST * PITCH];
     start_round();
-    const size_t count = (size_t)test_random_integer(16, PITCH);
+    const size_t count = (size_t)test_random_integer(1, PITCH / 16) * 16;
     const size_t panel_count = (size_t)test_random_integer(0, MOST / 16);
     for (size_t i = 0; i < panel_count * 16 * count; ++i) {
       const size_t row = i / (16 * count) * 16 + i % 16;
@@ -61,7 +61,7 @@ static void gates_are_bit_equal(void** state) {
     start_round();
     test_random_floats(cells[0], MOST, 2);
     memcpy(cells[1], cells[0], sizeof cells[0]);
-    etx_gates g = {.count = (size_t)test_random_integer(0, MOST),
+    etx_gates g = {.count = (size_t)test_random_integer(0, MOST / 16) * 16,
                    .gate_step = MOST,
                    .products = left,
                    .input = right,

@@ -64,17 +64,6 @@ static inline __attribute__((always_inline)) void panel_pass(
   }
 }
 
-// The last lines, fewer than sixteen, as if they were followed by zeros.
-static void panel_rest(const float* left, const float* panel, size_t lines,
-                       etx_f32_vec all[][PANEL_PARTS]) {
-  float x[PANEL_SUMS] = {0}, y[PANEL_SUMS * PANEL_LINE] = {0};
-  memcpy(x, left, lines * sizeof *x);
-  memcpy(y, panel, lines * PANEL_LINE * sizeof *y);
-  for (size_t first = 0; first < PANEL_SUMS; first += PANEL_PASS_SUMS) {
-    panel_pass(x, y, PANEL_SUMS, first, all);
-  }
-}
-
 // Adds the second `half` of the partial sums to the first one.
 static inline __attribute__((always_inline)) void panel_fold(
     size_t half, etx_f32_vec all[][PANEL_PARTS]) {
@@ -88,21 +77,16 @@ static inline __attribute__((always_inline)) void panel_fold(
 //   @panel_dots  float32 | dot products of one row with the columns of panels |
 //     1 x 16 dot products
 static void panel_dots(const etx_panel_dots* b) {
-  const size_t whole = b->count - b->count % PANEL_SUMS;
   const float* panel = b->panels;
   float* out = b->out;
   for (size_t done = 0; done < b->panel_count; ++done) {
     etx_f32_vec all[PANEL_SUMS][PANEL_PARTS] = {{{0}}};
-    for (size_t at = 0; at < whole; at += PANEL_PIECE) {
-      const size_t left = whole - at;
+    for (size_t at = 0; at < b->count; at += PANEL_PIECE) {
+      const size_t left = b->count - at;
       const size_t lines = left < PANEL_PIECE ? left : PANEL_PIECE;
       for (size_t first = 0; first < PANEL_SUMS; first += PANEL_PASS_SUMS) {
         panel_pass(b->left + at, panel + at * PANEL_LINE, lines, first, all);
       }
-    }
-    if (whole < b->count) {
-      panel_rest(b->left + whole, panel + whole * PANEL_LINE, b->count - whole,
-                 all);
     }
     panel_fold(8, all);
     panel_fold(4, all);

@@ -11,8 +11,8 @@
 
 // out = left * right for one row, [count] * [count, 16 * panel_count], where
 // right is given in panels, [panel_count][count][16]. The sums are those of
-// GEMM NT (f32_microkernels.h), of at least 16 elements. Panels are read once,
-// in order.
+// GEMM NT (f32_microkernels.h); `count` is a multiple of 16. Panels are read
+// once, in order.
 typedef struct etx_panel_dots {
   float* out;
   const float* left;
@@ -21,6 +21,8 @@ typedef struct etx_panel_dots {
 } etx_panel_dots;
 
 typedef void (*etx_panel_dots_loop)(const etx_panel_dots* block);
+
+enum { ETX_GATES_UNITS = 16 };
 
 // The kinds of cells, with their gates in PyTorch's order. x is the input's
 // part of a gate; h is its hidden part, which is a product and then a bias.
@@ -40,7 +42,7 @@ typedef enum etx_cell_kind {
 
 // The gates of neighbouring hidden units of one row.
 typedef struct etx_gates {
-  size_t count;           // of the units
+  size_t count;           // of the units, a multiple of ETX_GATES_UNITS
   size_t gate_step;       // from one gate of a unit to the next, in elements
   const float* products;  // [gates, gate_step]
   const float* input;     // [gates, gate_step]

@@ -66,7 +66,7 @@ static size_t find_jump_back(const etx_method* method, size_t at) {
 
 static etx_status refuse(const etx_method* method, size_t record,
                          etx_diag* diag) {
-  const size_t jump = find_jump_back(method, record);
+  const size_t jump = ETX_MESSAGES ? find_jump_back(method, record) : record;
   return etx_diag_fail(
       diag, ETX_BAD_FILE,
       "instruction %u jumps back to instruction %u, and nothing leaves that "
@@ -83,8 +83,6 @@ etx_status etx_method_check_endless_loops(etx_method* method, etx_diag* diag) {
     if (status == ETX_OK && rounds < MAX_ROUNDS && !reaches_end(method, i)) {
       status = refuse(method, i, diag);
     }
-  }
-  for (size_t i = 0; i < method->record_count; ++i) {
     method->records[i].late = 0;
   }
   return status;

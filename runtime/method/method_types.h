@@ -62,6 +62,9 @@ enum {
   ETX_FLOW_RUNS = 8,       // the records run; otherwise the shape phase does
   ETX_FLOW_DEFERRED = 16,  // the present record would change a used value
   ETX_FLOW_CHANGED = 32,   // a used value became late in this shape phase
+  ETX_FLOW_SAME = 64,      // late values are as in the last run, so far: see
+                           // late_versions.h
+  ETX_FLOW_UNLIKE = 128,   // the order of records rules ETX_FLOW_SAME out
 };
 
 typedef enum etx_method_storage {

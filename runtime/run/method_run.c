@@ -11,6 +11,7 @@
 #include "runtime/run/run_chains.h"
 #include "runtime/run/run_observer.h"
 #include "runtime/run/sized_memory.h"
+#include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_symbols.h"
 #include "runtime/shapes/shape_phase.h"
@@ -118,7 +119,8 @@ etx_status etx_method_run_entered(etx_method* method, etx_diag* diag) {
   ETX_TRY(prepare(method, diag));
   if (method->inputs_moved) etx_method_update_pointers(method);
   method->inputs_moved = false;
-  if (ETX_DYNAMIC && (method->flow & ETX_FLOW_LATE) != 0) {
+  if (ETX_DYNAMIC && (method->flow & ETX_FLOW_LATE) != 0 &&
+      !etx_late_same_begin(method)) {
     etx_method_restart_late(method);
   }
   copy_planned_inputs(method);

@@ -127,10 +127,18 @@ static etx_status run_late(chain_run* r, etx_method_record* record) {
     }
     return ETX_OK;
   }
+  const bool is_same = (method->flow & ETX_FLOW_SAME) != 0;
+  if (record->late == ETX_RECORD_RESIZES) {
+    etx_late_restart_results(method, record);
+  }
   if (record->call.op != NULL && record->late != ETX_RECORD_RESIZES) {
     ETX_TRY(etx_late_versions_prepare(method, record));
   }
   ETX_TRY(run_record(r, record));
+  // Otherwise etx_late_versions_prepare has compared the results.
+  if (is_same || record->is_sized_by_data || record->kind == ETX_RECORD_VIEW) {
+    etx_late_compare_results(method, record);
+  }
   ++r->at;
   return ETX_OK;
 }
@@ -216,11 +224,13 @@ static etx_status run_parts(chain_run* r, etx_diag* diag) {
 // `torn` is set while a run may write state; see method_run.c.
 etx_status etx_run_chains(etx_method* method, etx_diag* diag) {
   chain_run r = {method, 0, 0, 0, method->program->limits.max_steps, false};
+  const uint64_t clock = method->late_clock;
   if (method->first_state_step != SIZE_MAX) *method->state.torn = 1;
   method->kernel_diag->status = ETX_OK;
   method->flow |= ETX_FLOW_RUNS;
   const etx_status status = run_parts(&r, diag);
   method->flow &= (uint8_t)~ETX_FLOW_RUNS;
+  etx_late_same_end(method, status, clock);
   if (method->state.data == NULL) return status;
   const bool is_whole =
       status == ETX_OK || (!r.wrote_state && !part_writes_state(&r, r.at));

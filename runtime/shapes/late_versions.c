@@ -1,5 +1,6 @@
 #include "runtime/shapes/late_versions.h"
 
+#include "runtime/shapes/flow_steps.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
 
@@ -223,4 +224,132 @@ etx_status etx_late_versions_prepare(etx_method* method,
   }
   if (record->late == ETX_RECORD_LATE) ETX_TRY(restore(method, record, reads));
   return etx_method_bind_checked(method, record);
+}
+
+// ---- runs with the late values of the last one ----
+
+typedef bool (*late_visitor)(etx_method* method, const etx_value* value);
+
+// Visits the values whose number, sizes or root a record reads, or those that
+// it sets, until one visit returns false.
+static bool visit_values(etx_method* method, const etx_method_record* record,
+                         bool results, late_visitor visit) {
+  const bool changes_self = record->call.op->result == ETX_RESULT_SELF;
+  size_t count = record->call.argument_count;
+  if (record->kind == ETX_RECORD_SCALAR) --count;  // the last one is its slot
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_result = !changes_self && (record->written >> i & 1) != 0;
+    if (is_result != results) continue;
+    etx_value_span values = etx_call_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at != NULL && !visit(method, *values.at)) return false;
+    }
+  }
+  return !results || record->slot == ETX_NO_INDEX ||
+         visit(method, &method->values[record->slot]);
+}
+
+// True if the value is not late, or some record has computed it.
+static bool is_computed(etx_method* method, const etx_value* value) {
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  const int late = tensor == NULL
+                       ? method->marks[value->position] & ETX_MARK_LATE
+                       : tensor->late & (ETX_LATE_SIZES | ETX_LATE_ROOT);
+  return late == 0 || version_of(method, value)->changed != 0;
+}
+
+static bool compute(etx_method* method, const etx_value* value) {
+  version_of(method, value)->changed = 1;
+  return true;
+}
+
+static bool restart_value(etx_method* method, const etx_value* value) {
+  etx_method_restart_value(method, value);
+  return true;
+}
+
+static bool see_value(etx_method* method, const etx_value* value) {
+  (void)see(method, value, true);
+  return true;
+}
+
+static void forget_changes(etx_method* method) {
+  for (size_t i = 0; i < method->version_count; ++i) {
+    method->versions[i].changed = 0;
+  }
+}
+
+// True if every run computes each late value before a record reads it. Uses the
+// times of changes, which are not needed while all records are prepared.
+static bool computes_before_reads(etx_method* method) {
+  bool is_ordered = true;
+  forget_changes(method);
+  for (size_t i = 0; is_ordered && i < method->record_count; ++i) {
+    const etx_method_record* record = &method->records[i];
+    is_ordered = record->kind <= ETX_RECORD_VIEW &&
+                 visit_values(method, record, false, is_computed) &&
+                 visit_values(method, record, true, compute);
+  }
+  forget_changes(method);
+  return is_ordered;
+}
+
+static etx_status step_nothing(etx_call* call) {
+  (void)call;
+  return ETX_OK;
+}
+
+// Begins or ends the use of equal late values. Steps of late records that need
+// nothing then are set, or set back. A view of fixed sizes is bound anew and
+// compared, because etx_late_versions_prepare does not compare it.
+static void switch_same(etx_method* method) {
+  method->flow ^= ETX_FLOW_SAME;
+  const bool is_same = (method->flow & ETX_FLOW_SAME) != 0;
+  for (size_t i = 0; i < method->step_count; ++i) {
+    etx_method_step* step = &method->steps[i];
+    const etx_method_record* record = etx_record_of_call(step->call);
+    if (record->late == ETX_RECORD_AHEAD) continue;
+    step->run = etx_step_late;
+    if (!is_same || record->is_sized_by_data || record->writes_state) continue;
+    if (record->kind == ETX_RECORD_KERNEL) step->run = record->call.run;
+    if (record->kind == ETX_RECORD_VIEW && record->late == ETX_RECORD_LATE) {
+      step->run = step_nothing;
+    }
+  }
+}
+
+bool etx_late_same_begin(etx_method* method) {
+  if ((method->flow & ETX_FLOW_SAME) == 0) return false;
+  if (method->observer == NULL) return true;
+  switch_same(method);
+  return false;
+}
+
+void etx_late_restart_results(etx_method* method,
+                              const etx_method_record* record) {
+  (void)visit_values(method, record, true, restart_value);
+}
+
+void etx_late_compare_results(etx_method* method,
+                              const etx_method_record* record) {
+  const uint64_t before = method->late_clock;
+  if (method->version_count == 0) return;
+  (void)visit_values(method, record, true, see_value);
+  if (method->late_clock != before && (method->flow & ETX_FLOW_SAME) != 0) {
+    switch_same(method);
+  }
+}
+
+void etx_late_same_end(etx_method* method, etx_status status, uint64_t clock) {
+  const int may_be = method->flow & (ETX_FLOW_LATE | ETX_FLOW_UNLIKE);
+  if ((method->flow & ETX_FLOW_SAME) != 0) {
+    if (status != ETX_OK) switch_same(method);
+  } else if (status == ETX_OK && method->late_clock == clock &&
+             method->version_count != 0 && may_be == ETX_FLOW_LATE) {
+    if (computes_before_reads(method)) {
+      switch_same(method);
+    } else {
+      method->flow |= ETX_FLOW_UNLIKE;
+    }
+  }
 }

@@ -16,6 +16,15 @@
 // outputs are taken over from its last run. A kernel that sets the sizes of its
 // outputs gets their bounds again before it runs.
 //
+// After a run in which nothing changed, the next ones compare less
+// (ETX_FLOW_SAME). Sizes and roots of late values stay as they are, and the
+// step of a late kernel calls it at once, as if it had been prepared ahead.
+// Only what a record reads from data is compared: a number, or the sizes that a
+// kernel sets. Once one of them has changed, the rest of the run compares all.
+// This needs a method without jumps and moves in which a late value is computed
+// before it is read: all records that compute it gave it the same sizes and
+// root in the last run, and nothing sees what it had before the first of them.
+//
 // The shape phase starts anew: all late records count as unprepared after it.
 
 #ifndef ETX_RUNTIME_SHAPES_LATE_VERSIONS_H
@@ -32,5 +41,19 @@ void etx_late_versions_restart(etx_method* method);
 // A failure leaves its message in `kernel_diag`.
 ETX_MUST_USE etx_status etx_late_versions_prepare(etx_method* method,
                                                   etx_method_record* record);
+
+// Begins a run: true if late values are as in the last run and need no restart.
+bool etx_late_same_begin(etx_method* method);
+// Compares the late results of a record that was run. What changed counts as a
+// change of this run, and ends one that compares less.
+void etx_late_compare_results(etx_method* method,
+                              const etx_method_record* record);
+// Gives the late results of a record the sizes and roots with which a run
+// starts. A kernel that sets sizes needs that, because the run may not have
+// restarted them.
+void etx_late_restart_results(etx_method* method,
+                              const etx_method_record* record);
+// Ends a run, which began when the clock was at `clock`.
+void etx_late_same_end(etx_method* method, etx_status status, uint64_t clock);
 
 #endif

@@ -82,15 +82,23 @@ void etx_method_restart(etx_method* method) {
   restart_integers(method);
 }
 
+static void restart_late_tensor(etx_method* method, etx_method_tensor* tensor) {
+  if ((tensor->late & ETX_LATE_SIZES) != 0) restart_sizes(method, tensor);
+  if ((tensor->late & ETX_LATE_ROOT) == 0) return;
+  restart_root(tensor, (size_t)(tensor - method->tensors));
+  point(method, tensor);
+}
+
 void etx_method_restart_late(etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
-    etx_method_tensor* tensor = &method->tensors[i];
-    if ((tensor->late & ETX_LATE_SIZES) != 0) restart_sizes(method, tensor);
-    if ((tensor->late & ETX_LATE_ROOT) == 0) continue;
-    restart_root(tensor, i);
-    point(method, tensor);
+    restart_late_tensor(method, &method->tensors[i]);
   }
   restart_integers(method);
+}
+
+void etx_method_restart_value(etx_method* method, const etx_value* value) {
+  etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  if (tensor != NULL) restart_late_tensor(method, tensor);
 }
 
 void etx_method_mark_used(etx_method* method, const etx_value* value) {

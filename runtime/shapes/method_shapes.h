@@ -10,6 +10,8 @@
 void etx_method_restart(etx_method* method);
 // The same for late values only. Sets their data pointers, too.
 void etx_method_restart_late(etx_method* method);
+// The same for one value. A number keeps its content.
+void etx_method_restart_value(etx_method* method, const etx_value* value);
 // Sets all data pointers from storages and roots.
 void etx_method_update_pointers(etx_method* method);
 // Sets sizes and roots of one record's results and prepares its kernel. Records

@@ -195,6 +195,7 @@ static void finish_flow(etx_method* method) {
 
 etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
   size_t rounds = 0;
+  if (ETX_DYNAMIC) method->flow &= (uint8_t) ~(ETX_FLOW_SAME | ETX_FLOW_UNLIKE);
   method->is_prepared = false;
   do {
     ETX_TRY(shape_round(method, diag));

@@ -56,7 +56,7 @@ static int target_in(const flow_program* p, int first, int count) {
 static void add_simple(flow_program* p) {
   const int number = target_in(p, NUMBERS, NUMBER_COUNT);
   const int tensor = target_in(p, DYNAMIC, DYNAMIC_COUNT);
-  switch (test_random_integer(0, p->is_calm ? 9 : 12)) {
+  switch (test_random_integer(0, p->is_straight ? 10 : p->is_calm ? 9 : 12)) {
     case 0:
       add(p, STEP_CLONE, some_tensor(p), 0, tensor);
       return;
@@ -155,6 +155,14 @@ void flow_start_structured(flow_program* p, bool is_calm) {
   memset(p, 0, sizeof *p);
   p->is_calm = is_calm;
   add_block(p, (int)test_random_integer(4, 14), 0);
+}
+
+void flow_start_straight(flow_program* p, bool is_calm) {
+  memset(p, 0, sizeof *p);
+  p->is_straight = true;
+  p->is_calm = is_calm;
+  const int length = (int)test_random_integer(4, 14);
+  for (int i = 0; i < length; ++i) add_simple(p);
 }
 
 void flow_start_tangled(flow_program* p) {

@@ -71,6 +71,7 @@ typedef struct flow_program {
   uint64_t defined;  // a bit for each slot that is written on every path
   uint64_t written;  // or on some path
   bool is_calm;      // few values change after they were used
+  bool is_straight;  // no jumps and no moves
 } flow_program;
 
 enum { FLOW_OUTPUT_COUNT = 8 };
@@ -82,6 +83,8 @@ bool flow_is_defined(const flow_program* p, int slot);
 // A program of branches and loops. Its steps read only what every path to them
 // has written. In a calm one, few values change after they were used.
 void flow_start_structured(flow_program* p, bool is_calm);
+// A program without jumps and moves, in which numbers from data are frequent.
+void flow_start_straight(flow_program* p, bool is_calm);
 // A program whose jumps lead anywhere, so that it may never end. It starts by
 // writing all slots.
 void flow_start_tangled(flow_program* p);

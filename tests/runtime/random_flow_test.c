@@ -265,11 +265,94 @@ static void jumps_may_lead_anywhere(void** state) {
   assert_true(calls_ok >= 500);
 }
 
+// ---- runs with the late values of the run before ----
+
+static size_t calls_observed;
+
+static void observe(void* context, size_t instruction, const etx_call* call) {
+  (void)context;
+  (void)instruction;
+  (void)call;
+  ++calls_observed;
+}
+
+// Changes nothing, or one kind of input. The data may move.
+static void change_inputs(flow_inputs* in) {
+  switch (test_random_integer(0, 7)) {
+    case 0:
+      in->data = test_random_integer(0, 9);
+      return;
+    case 1:
+      in->x[test_random_integer(0, ROOM - 1)] = test_random_integer(0, 3);
+      return;
+    case 2:
+      if (test_random_integer(0, 3) == 0) random_inputs(in);
+      return;
+    default:
+      return;
+  }
+}
+
+static size_t runs_same, runs_changed;
+
+static void run_often(const flow_program* p) {
+  enum { OFTEN = 30 };
+  static flow_inputs in[2];
+  etx_program program;
+  test_loaded loaded;
+  test_program* f = flow_file(p);
+  const etx_run_observer observer = {observe, observe, NULL};
+  assert_ok(
+      etx_program_open(&program, test_file(f), &etx_all_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
+  random_inputs(&in[0]);
+  for (int call = 0; call < OFTEN; ++call) {
+    flow_machine m;
+    const int at = (int)test_random_integer(0, 1);
+    if (call > 0) change_inputs(&in[0]);
+    in[1] = in[0];
+    start_machine(&m, &in[0]);
+    const bool is_ok = simulate(p, &m);
+    const bool is_observed = test_random_integer(0, 19) == 0;
+    etx_method_observe(&loaded.method, is_observed ? &observer : NULL);
+    const bool was_same = (loaded.method.flow & ETX_FLOW_SAME) != 0;
+    etx_diag_init(&diag);
+    const etx_status status = run(&loaded, &in[at]);
+    if ((status == ETX_OK) != is_ok) print_message("%s\n", diag.text);
+    assert_int_equal(status == ETX_OK, is_ok);
+    if (is_ok) compare(p, &m, &loaded.method);
+    const bool is_same = (loaded.method.flow & ETX_FLOW_SAME) != 0;
+    runs_same += was_same && is_same;
+    runs_changed += was_same && !is_same && !is_observed;
+  }
+  assert_true(test_unload(&loaded));
+  test_program_end(f);
+}
+
+static void runs_with_equal_late_values_compute_the_same(void** state) {
+  static flow_program p;
+  (void)state;
+  runs_same = runs_changed = 0;
+  for (int i = 0; i < 2 * PROGRAMS; ++i) {
+    flow_start_straight(&p, i % 2 == 0);
+    run_often(&p);
+  }
+  print_message(
+      "%zu runs with the late values of the run before, %zu runs "
+      "that found a change\n",
+      runs_same, runs_changed);
+  assert_true(calls_observed > 0);
+  assert_true(runs_same >= 1000);
+  assert_true(runs_changed >= 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
                      every_path_computes_what_its_steps_say),
       unit_test_with(ETX_DYNAMIC && ETX_VERIFIER, jumps_may_lead_anywhere),
+      unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
+                     runs_with_equal_late_values_compute_the_same),
   };
   test_random_start();
   return cmocka_run_group_tests(tests, NULL, NULL);

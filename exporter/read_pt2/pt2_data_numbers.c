@@ -96,8 +96,7 @@ static bool is_double(const etx_pt2_graph* graph, const etx_json* tensor) {
          dtype == ETX_DTYPE_FLOAT64;
 }
 
-// True if a node reads or computes doubles.
-static bool has_doubles(const etx_pt2_graph* graph, const etx_json* node) {
+bool etx_pt2_has_doubles(const etx_pt2_graph* graph, const etx_json* node) {
   const etx_json* const inputs = etx_json_member(node, "inputs");
   const etx_json* const outputs = etx_json_member(node, "outputs");
   bool found = false;
@@ -130,7 +129,7 @@ etx_status etx_pt2_use_number(etx_pt2_graph* graph, const etx_json* node,
   *out_value = ETX_IR_NONE;
   if (!find_number(graph, argument, &value)) return ETX_OK;
   if (graph->method->values[value].shape.dtype != ETX_DTYPE_FLOAT64 ||
-      has_doubles(graph, node)) {
+      etx_pt2_has_doubles(graph, node)) {
     *out_value = value;
     return ETX_OK;
   }

@@ -1,5 +1,4 @@
-// Floats as operands: those that item() reads, and those that are computed from
-// sizes, as sympy.srepr prints them:
+// Floats as operands that are computed from sizes, as sympy.srepr prints them:
 //
 //   FloatTrueDiv(ToFloat(Symbol('s68')), Mul(Float('2.0', precision=53), ...))
 //
@@ -172,16 +171,6 @@ static etx_status read_term(float_reader* r, float_term* out) {
 
 // ---------------------------------------------------------------- operands
 
-static bool find_item(const etx_pt2_graph* graph, etx_text name,
-                      etx_ir_arg* out) {
-  for (size_t i = 0; i < graph->float_count; ++i) {
-    if (!etx_text_equal(graph->floats[i].name, name)) continue;
-    *out = etx_ir_value_arg(graph->floats[i].value);
-    return true;
-  }
-  return false;
-}
-
 // float(n) for a size n that float32 represents. False for any other float.
 static bool read_exact_size(float_reader* r, etx_dim* out) {
   const etx_text head = etx_text_of("ToFloat(");
@@ -224,7 +213,6 @@ etx_status etx_pt2_sym_float(etx_pt2_graph* graph, const etx_json* sym_float,
                              etx_dtype dtype, etx_ir_arg* out) {
   const etx_json* const name = etx_json_member(sym_float, "as_name");
   if (name == NULL || name->kind != ETX_JSON_STRING) return ETX_UNSUPPORTED;
-  if (find_item(graph, name->string, out)) return ETX_OK;
   const etx_json* const known = etx_json_find(graph->sym_floats, name->string);
   const etx_json* const text =
       etx_json_member(etx_json_member(known, "as_expr"), "expr_str");

@@ -225,9 +225,9 @@ ETX_MUST_USE etx_status etx_pt2_unite_late(etx_pt2_graph* graph);
 
 // ---- pt2_floats.c
 
-// An operand that is a float as a tensor of rank 0, which takes part in type
-// promotion like a number: one that item() reads, or one that is computed from
-// sizes. ETX_UNSUPPORTED, without a message, for any other float.
+// An operand that is a float computed from sizes as a tensor of rank 0, which
+// takes part in type promotion like a number. ETX_UNSUPPORTED, without a
+// message, for any other float.
 ETX_MUST_USE etx_status etx_pt2_sym_float(etx_pt2_graph* graph,
                                           const etx_json* sym_float,
                                           etx_dtype dtype, etx_ir_arg* out);
@@ -571,6 +571,8 @@ ETX_MUST_USE etx_status etx_pt2_read_number_item(etx_pt2_graph* graph,
                                                  uint32_t tensor,
                                                  const etx_json* result,
                                                  bool* out_is_read);
+// True if a node reads or computes doubles.
+bool etx_pt2_has_doubles(const etx_pt2_graph* graph, const etx_json* node);
 // True if a node reads a float or truth value that item() has read.
 bool etx_pt2_reads_number(const etx_pt2_graph* graph, const etx_json* node);
 // The tensor for an argument of `node` that is such a number, else ETX_IR_NONE.

@@ -114,28 +114,6 @@ static etx_status read_outputs(etx_pt2_graph* graph, const etx_json* outputs,
 
 // ---------------------------------------------------------------- nodes
 
-// True if the node reads a tensor of float64.
-static bool reads_doubles(const etx_pt2_graph* graph, const etx_json* inputs) {
-  for (size_t i = 0; i < inputs->count; ++i) {
-    const etx_json* const argument = etx_json_member(&inputs->items[i], "arg");
-    const etx_json* const name =
-        etx_json_member(etx_json_member(argument, "as_tensor"), "name");
-    size_t position = 0;
-    if (name == NULL || name->kind != ETX_JSON_STRING) continue;
-    etx_pt2_graph quiet = *graph;
-    etx_diag unread;
-    etx_diag_init(&unread);
-    quiet.diag = &unread;
-    if (etx_pt2_find_tensor(&quiet, name->string, &position) == ETX_OK &&
-        graph->states[position] == ETX_PT2_DEFINED &&
-        graph->method->values[graph->values[position]].shape.dtype ==
-            ETX_DTYPE_FLOAT64) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static etx_status read_argument(etx_pt2_graph* graph, const etx_json* node,
                                 const etx_json* argument, etx_ir_arg* out) {
   const etx_json* const real = etx_json_member(argument, "as_sym_float");
@@ -146,10 +124,9 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* node,
     return ETX_OK;
   }
   if (real != NULL) {
-    const etx_dtype dtype =
-        reads_doubles(graph, etx_json_member(node, "inputs"))
-            ? ETX_DTYPE_FLOAT64
-            : ETX_DTYPE_FLOAT32;
+    const etx_dtype dtype = etx_pt2_has_doubles(graph, node)
+                                ? ETX_DTYPE_FLOAT64
+                                : ETX_DTYPE_FLOAT32;
     const etx_status status = etx_pt2_sym_float(graph, real, dtype, out);
     if (status != ETX_UNSUPPORTED) return status;
   }

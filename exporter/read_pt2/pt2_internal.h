@@ -232,8 +232,6 @@ ETX_MUST_USE etx_status etx_pt2_sym_float(etx_pt2_graph* graph,
                                           const etx_json* sym_float,
                                           etx_dtype dtype, etx_ir_arg* out);
 
-// ---- pt2_ranges.c
-
 typedef struct etx_pt2_range {
   int64_t low;
   int64_t high;      // INT64_MAX: no upper bound
@@ -249,7 +247,7 @@ ETX_MUST_USE etx_status etx_pt2_find_range(etx_pt2_graph* graph, etx_text name,
 // Takes back a lower bound below the stated one.
 void etx_pt2_keep_stated_bound(etx_symbol* symbol);
 
-// ---- pt2_guards.c
+// ---- pt2_conditions.c
 
 // A comparison of two sizes.
 typedef struct etx_pt2_relation {
@@ -261,8 +259,6 @@ typedef struct etx_pt2_relation {
 // Reads a guard of the exported program. False if its form is not supported.
 bool etx_pt2_read_guard(etx_pt2_graph* graph, etx_text guard,
                         etx_pt2_relation* out);
-
-// ---- pt2_conditions.c
 
 // Applies the guards to the symbols of the inputs, which were read, and adds
 // nodes that check what is left of them.

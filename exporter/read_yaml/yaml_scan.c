@@ -20,7 +20,7 @@ typedef struct yaml_items {
   size_t count, key_capacity, item_capacity;
 } yaml_items;
 
-typedef struct scan_reader {
+typedef struct yaml_scan_reader {
   etx_yaml_method* method;
   const etx_yaml* yaml;     // the entry of `nodes`
   const etx_yaml* rows;     // the map under `scan`
@@ -31,12 +31,13 @@ typedef struct scan_reader {
   yaml_items types;
   etx_yaml steps;  // the number of rows
   etx_diag* diag;
-} scan_reader;
+} yaml_scan_reader;
 
 // ---------------------------------------------------------------- trees
 
 // A scalar at the place of the entry.
-static etx_yaml scalar(const scan_reader* r, etx_text text, bool is_quoted) {
+static etx_yaml scalar(const yaml_scan_reader* r, etx_text text,
+                       bool is_quoted) {
   return (etx_yaml){.kind = ETX_YAML_SCALAR,
                     .is_quoted = is_quoted,
                     .line = r->yaml->line,
@@ -44,7 +45,7 @@ static etx_yaml scalar(const scan_reader* r, etx_text text, bool is_quoted) {
                     .text = text};
 }
 
-static etx_status append(const scan_reader* r, yaml_items* list,
+static etx_status append(const yaml_scan_reader* r, yaml_items* list,
                          const etx_yaml* key, const etx_yaml* item) {
   etx_pool* const pool = r->method->pool;
   ETX_TRY(etx_pool_grow(pool, &list->keys, list->count, &list->key_capacity,
@@ -56,7 +57,7 @@ static etx_status append(const scan_reader* r, yaml_items* list,
   return ETX_OK;
 }
 
-static etx_yaml tree_of(const scan_reader* r, etx_yaml_kind kind,
+static etx_yaml tree_of(const yaml_scan_reader* r, etx_yaml_kind kind,
                         const yaml_items* list) {
   return (etx_yaml){.kind = kind,
                     .line = r->yaml->line,
@@ -66,15 +67,15 @@ static etx_yaml tree_of(const scan_reader* r, etx_yaml_kind kind,
                     .count = list->count};
 }
 
-static etx_status put(const scan_reader* r, yaml_items* map, const char* key,
-                      const etx_yaml* item) {
+static etx_status put(const yaml_scan_reader* r, yaml_items* map,
+                      const char* key, const etx_yaml* item) {
   const etx_yaml name = scalar(r, etx_text_of(key), false);
   return append(r, map, &name, item);
 }
 
 // The text of a name that the loop uses: "<first result>.<part>".
-static etx_status name_of(const scan_reader* r, const char* part, size_t index,
-                          etx_yaml* out) {
+static etx_status name_of(const yaml_scan_reader* r, const char* part,
+                          size_t index, etx_yaml* out) {
   const etx_text text = etx_pool_format(
       r->method->pool, "%t.%s%z",
       r->names.count == 0 ? etx_text_of("scan") : r->names.items[0].text, part,
@@ -85,7 +86,8 @@ static etx_status name_of(const scan_reader* r, const char* part, size_t index,
 }
 
 // {sym: text}
-static etx_status size_of(const scan_reader* r, etx_text text, etx_yaml* out) {
+static etx_status size_of(const yaml_scan_reader* r, etx_text text,
+                          etx_yaml* out) {
   yaml_items map = {0};
   const etx_yaml size = scalar(r, text, true);
   ETX_TRY(put(r, &map, "sym", &size));
@@ -93,7 +95,7 @@ static etx_status size_of(const scan_reader* r, etx_text text, etx_yaml* out) {
   return ETX_OK;
 }
 
-static etx_yaml list_of(const scan_reader* r, const etx_yaml* items,
+static etx_yaml list_of(const yaml_scan_reader* r, const etx_yaml* items,
                         size_t count) {
   return (etx_yaml){.kind = ETX_YAML_LIST,
                     .line = r->yaml->line,
@@ -103,7 +105,7 @@ static etx_yaml list_of(const scan_reader* r, const etx_yaml* items,
 }
 
 // Appends {out: out, op: op, args: args}.
-static etx_status add_node(const scan_reader* r, yaml_items* nodes,
+static etx_status add_node(const yaml_scan_reader* r, yaml_items* nodes,
                            const etx_yaml* out, const char* op,
                            const etx_yaml* args, size_t arg_count) {
   etx_pool* const pool = r->method->pool;
@@ -121,7 +123,7 @@ static etx_status add_node(const scan_reader* r, yaml_items* nodes,
 }
 
 // A list of one item.
-static etx_status single(const scan_reader* r, const etx_yaml* item,
+static etx_status single(const yaml_scan_reader* r, const etx_yaml* item,
                          etx_yaml* out) {
   etx_yaml* const copy = etx_pool_take(r->method->pool, sizeof *copy);
   if (copy == NULL) return ETX_OUT_OF_MEMORY;
@@ -133,7 +135,7 @@ static etx_status single(const scan_reader* r, const etx_yaml* item,
 // ---------------------------------------------------------------- types
 
 // The sizes of a type's text, such as "float32[t, min(a, b)]", as a list.
-static etx_status read_sizes(const scan_reader* r, const etx_yaml* type,
+static etx_status read_sizes(const yaml_scan_reader* r, const etx_yaml* type,
                              yaml_items* sizes, etx_text* out_dtype) {
   size_t at = 0;
   size_t depth = 0;
@@ -157,8 +159,8 @@ static etx_status read_sizes(const scan_reader* r, const etx_yaml* type,
 }
 
 // Adds zeros with the type of stacked result `index`, and its row of `carry`.
-static etx_status add_stacked(scan_reader* r, size_t index, yaml_items* nodes,
-                              yaml_items* carry) {
+static etx_status add_stacked(yaml_scan_reader* r, size_t index,
+                              yaml_items* nodes, yaml_items* carry) {
   const etx_yaml* const type = &r->types.items[index];
   yaml_items sizes = {0}, map = {0}, keywords = {0};
   etx_yaml zeros, carried;
@@ -198,7 +200,7 @@ static etx_status add_stacked(scan_reader* r, size_t index, yaml_items* nodes,
 // ---------------------------------------------------------------- the loop
 
 // Refuses tensors that are known to have another number of rows.
-static etx_status check_rows(const scan_reader* r) {
+static etx_status check_rows(const yaml_scan_reader* r) {
   const etx_yaml* const text = etx_yaml_find(&r->steps, "sym");
   const etx_ir_method* const method = r->method->method;
   etx_dim steps = 0;
@@ -222,7 +224,7 @@ static etx_status check_rows(const scan_reader* r) {
 }
 
 // Adds the index and the condition, with their values for the first row.
-static etx_status add_index(scan_reader* r, yaml_items* nodes,
+static etx_status add_index(yaml_scan_reader* r, yaml_items* nodes,
                             yaml_items* carry, etx_yaml* index,
                             etx_yaml* more) {
   etx_yaml names[2], args[2];
@@ -242,7 +244,7 @@ static etx_status add_index(scan_reader* r, yaml_items* nodes,
   return append(r, carry, more, &names[1]);
 }
 
-static etx_status add_rows(const scan_reader* r, yaml_items* nodes,
+static etx_status add_rows(const yaml_scan_reader* r, yaml_items* nodes,
                            const etx_yaml* index) {
   for (size_t i = 0; i < r->rows->count; ++i) {
     etx_yaml selected;
@@ -259,7 +261,7 @@ static etx_status add_rows(const scan_reader* r, yaml_items* nodes,
 
 // Adds what ends the body: the rows of the stacked results, the next index and
 // condition.
-static etx_status add_next(const scan_reader* r, yaml_items* nodes,
+static etx_status add_next(const yaml_scan_reader* r, yaml_items* nodes,
                            const yaml_items* carry, yaml_items* outputs) {
   const etx_yaml zero = scalar(r, etx_text_of("0"), false);
   const etx_yaml* const index = &carry->keys[carry->count - 2];
@@ -293,7 +295,8 @@ static etx_status add_next(const scan_reader* r, yaml_items* nodes,
 }
 
 // The entry as a loop: nodes in front of it, and {out, type, while, carry, do}.
-static etx_status make_loop(scan_reader* r, yaml_items* before, etx_yaml* out) {
+static etx_status make_loop(yaml_scan_reader* r, yaml_items* before,
+                            etx_yaml* out) {
   const size_t carried = r->carry == NULL ? 0 : r->carry->count;
   const etx_yaml* const own = etx_yaml_find(r->body, "nodes");
   const etx_yaml none = scalar(r, etx_text_of("null"), false);
@@ -337,7 +340,7 @@ static etx_status make_loop(scan_reader* r, yaml_items* before, etx_yaml* out) {
 
 // The names under `out` and the types under `type`, one of each for each output
 // of the body.
-static etx_status read_results(scan_reader* r) {
+static etx_status read_results(yaml_scan_reader* r) {
   const etx_yaml* const out = etx_yaml_find(r->yaml, "out");
   const etx_yaml* const type = etx_yaml_find(r->yaml, "type");
   const etx_yaml none = scalar(r, etx_text_of("null"), false);
@@ -367,7 +370,7 @@ static etx_status read_results(scan_reader* r) {
   return ETX_OK;
 }
 
-static etx_status read_parts(scan_reader* r) {
+static etx_status read_parts(yaml_scan_reader* r) {
   r->rows = etx_yaml_find(r->yaml, "scan");
   r->carry = etx_yaml_find(r->yaml, "carry");
   r->body = etx_yaml_find(r->yaml, "do");
@@ -415,7 +418,7 @@ etx_status etx_yaml_read_scan(etx_yaml_method* m, const etx_yaml* yaml,
                               etx_yaml_read_function* read_node) {
   etx_diag diag;
   etx_diag_init(&diag);
-  scan_reader r = {.method = m, .yaml = yaml, .diag = &diag};
+  yaml_scan_reader r = {.method = m, .yaml = yaml, .diag = &diag};
   yaml_items before = {0};
   etx_yaml* const loop = etx_pool_take(m->pool, sizeof *loop);
   if (loop == NULL) return ETX_OUT_OF_MEMORY;

@@ -10,6 +10,7 @@
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
+#include "runtime/kernels/registry/temporary_kernels.h"
 
 // The row behind group `group`.
 static int64_t end_of_group(const etx_tensor* offs, size_t group) {
@@ -61,7 +62,9 @@ static etx_status run_groups(etx_call* call) {
   for (size_t i = 0; i < (size_t)offs->sizes[0]; ++i) {
     const int64_t end = end_of_group(offs, i);
     product.rows = (size_t)(end - row);
-    if (product.rows > 0) etx_gemm_run(&product, call->parallel);
+    if (product.rows > 0) {
+      etx_gemm_run(&product, call->parallel, call->temporary);
+    }
     product.left += (ptrdiff_t)(end - row) * product.left_row * bytes;
     product.out += (ptrdiff_t)(end - row) * out_row;
     product.right += mat2->strides[0] * bytes;
@@ -85,5 +88,6 @@ etx_status etx_kernel_grouped_mm_out_prepare(etx_call* call) {
                            "truth values are multiplied");
   }
   call->run = run_groups;
-  return ETX_OK;
+  // A group has at most all rows, and fewer rows need no more memory.
+  return etx_temporary_product(call, &call->temporary_bytes);
 }

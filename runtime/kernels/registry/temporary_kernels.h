@@ -55,6 +55,7 @@ etx_status etx_temporary_linear(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_mv_out , etx_temporary_product
 #define ETX_TEMPORARY_dot_out , etx_temporary_product
 #define ETX_TEMPORARY_bmm_nt_out , etx_temporary_bmm_nt
+#define ETX_TEMPORARY_grouped_mm_out , etx_temporary_product
 #define ETX_TEMPORARY_addmm_out , etx_temporary_addmm
 #define ETX_TEMPORARY_baddbmm_out , etx_temporary_addmm
 #define ETX_TEMPORARY_linear_out , etx_temporary_linear

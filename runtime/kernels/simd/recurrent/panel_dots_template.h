@@ -29,7 +29,11 @@ enum {
   PANEL_PASS_SUMS = PANEL_SUMS,
   PANEL_PIECE = 1 << 30,  // lines of a piece: all
 #else
+#ifdef __aarch64__  // 32 registers
+  PANEL_PASS_SUMS = 16 / PANEL_PARTS,
+#else
   PANEL_PASS_SUMS = 8 / PANEL_PARTS,
+#endif
   PANEL_PIECE = 256,
 #endif
 };

@@ -37,3 +37,5 @@ ctest --test-dir "$build" --output-on-failure -j2 -L torch
 # docs/control-flow.md, with each optional pass switched off by --each-pass.
 "$python" "$here/tests/models/check_control_flow.py" "$build/etx" --sample ||
   [ $? = 77 ]
+# A few random models whose caches drop their oldest rows.
+"$python" "$here/tests/models/check_caches.py" "$build/etx" --models 6

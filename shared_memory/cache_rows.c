@@ -56,6 +56,7 @@ void etx_cache_rows_read(const etx_shared_memory* shared,
   rows.data = shared->planned.data + state->offset;
   rows.capacity = (size_t)state->sizes[cache.dim];
   rows.counter = cache.counter;
+  rows.slides = cache.overflow == ETX_CACHE_SLIDE;
   if (rows.state.bytes > 0) {  // the products below divide it
     rows.blocks = 1;
     rows.row_bytes = etx_dtype_bytes(state->dtype);
@@ -88,6 +89,12 @@ etx_status etx_cache_rows_check(const etx_cache_rows* rows, uint64_t length,
                          "cache '%t' has %u rows, so %u of them cannot be kept",
                          rows->state.row.name, most, length);
   }
+  if (length < most && rows->slides) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "the first %u of %u rows of cache '%t' cannot be "
+                         "kept, because its rows move",
+                         length, most, rows->state.row.name);
+  }
   if (length < most && most > rows->capacity) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "the first %u of %u rows of cache '%t' cannot be "
@@ -99,7 +106,8 @@ etx_status etx_cache_rows_check(const etx_cache_rows* rows, uint64_t length,
 }
 
 size_t etx_cache_rows_taken(const etx_cache_rows* rows, uint64_t length) {
-  return length < rows->capacity ? (size_t)length : rows->capacity;
+  return length < rows->capacity && !rows->slides ? (size_t)length
+                                                  : rows->capacity;
 }
 
 void etx_cache_rows_clear(const etx_cache_rows* rows, size_t start, bool all) {

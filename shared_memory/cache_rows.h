@@ -16,6 +16,7 @@ typedef struct etx_cache_rows {
   size_t blocks;
   size_t capacity;
   size_t row_bytes;  // of a row of one block
+  bool slides;       // rows move, so no prefix of them can be found
   int32_t counter;   // position of its counter, or ETX_CACHE_NO_COUNTER
   int64_t appended;  // rows so far, as the counter states; without one, 0
 } etx_cache_rows;
@@ -35,7 +36,7 @@ void etx_cache_rows_read(const etx_shared_memory* shared,
 ETX_MUST_USE etx_status etx_cache_rows_check(const etx_cache_rows* rows,
                                              uint64_t length, etx_diag* diag);
 
-// Rows of the memory that `length` rows take.
+// Rows of the memory that `length` rows take: in a cache whose rows move, all.
 size_t etx_cache_rows_taken(const etx_cache_rows* rows, uint64_t length);
 
 // Writes initial values to the rows from `start` on that may have others: up to

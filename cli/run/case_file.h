@@ -40,8 +40,8 @@ typedef struct etx_case_state {
 } etx_case_state;
 
 typedef struct etx_case_call {
-  bool is_reset;    // resets all states; no other field is set
-  bool truncates;   // cuts all caches to `length` rows; no other field is set
+  bool is_reset;   // resets all states; no other field is set
+  bool truncates;  // cuts all caches to `length` rows; no other field is set
   uint64_t length;
   bool is_refused;  // must fail and change no state
   const char* method;

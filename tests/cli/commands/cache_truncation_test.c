@@ -349,12 +349,44 @@ static void one_byte_fewer_holds_no_prefix(void** state) {
   close_chat(&c);
 }
 
+// The rows of such a cache move in PyTorch. Without the pass that makes it a
+// ring, they move here, too, and no prefix can be kept.
+static void a_cache_that_slides_becomes_a_ring(void** state) {
+  static const char* const forms[] = {ETX_TEST_DATA "/pt2/slides",
+                                      ETX_TEST_DATA "/pt2/slides/core"};
+  (void)state;
+  char path[256];
+  chat c;
+  float scores[WORDS_KNOWN];
+  int64_t word = 7;
+  snprintf(path, sizeof path, "%s/slides.pte", command_directory);
+  for (size_t i = 0; i < 2; ++i) {
+    command_expect_out(0, WORDS(ETX, "plan", forms[i], "-o", path),
+                       "4 sliding cache");
+    command_expect_out(0, WORDS(ETX, "plan", forms[i], "-o", path),
+                       "copies that remain: none");
+    command_expect(
+        0, WORDS(ETX, "run", path, "--case", ETX_TEST_DATA "/pt2/slides"));
+  }
+  open_chat_of(&c, path);
+  for (size_t i = 0; i < 3; ++i) say(&c, &word, 1, scores);
+  truncate_chat(&c, 1);
+  close_chat(&c);
+  command_expect(0, WORDS(ETX, "plan", forms[0], "-q", "-o", path,
+                          "--passes=-slide_to_ring"));
+  open_chat_of(&c, path);
+  for (size_t i = 0; i < 3; ++i) say(&c, &word, 1, scores);
+  expect_no_truncation(&c, "", 1, ETX_OUT_OF_RANGE, "rows move");
+  close_chat(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_truncated_session_equals_a_fresh_one),
       cmocka_unit_test(a_restored_prefix_equals_a_fresh_session),
       cmocka_unit_test(refused_truncations_change_nothing),
       cmocka_unit_test(a_ring_keeps_what_was_not_overwritten),
+      cmocka_unit_test(a_cache_that_slides_becomes_a_ring),
       cmocka_unit_test(a_damaged_prefix_is_refused),
       cmocka_unit_test(one_byte_fewer_holds_no_prefix),
   };

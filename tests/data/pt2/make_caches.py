@@ -1,8 +1,9 @@
-"""Writes the sets `caches` and `rings` of this folder: chats with caches of keys and values
+"""Writes the sets `caches`, `rings` and `slides` of this folder: chats with caches of keys and values
 that the program counts, and that program.yaml describes. `caches` refuses words for which
 there is no room; between calls, caches are cut back to their first rows. `rings` overwrites
 the oldest words; what it gives is compared here with attention over a window of words that
-are kept one by one.
+are kept one by one. `slides` drops the oldest row and appends one, which etx does as a ring;
+its states are recorded in the order of the ring.
 
     pip install torch==2.13 safetensors
     python make_caches.py
@@ -118,6 +119,32 @@ class RingChat(Chat):
     kind, positions = RingLayer, 5 * CAPACITY
 
 
+class SlideLayer(Layer):
+    """Drops the oldest row: by roll, as transformers does, and by cat."""
+
+    def forward(self, x, index):
+        q, k, v = (t.view(1, -1, HEADS, HEAD).transpose(1, 2)
+                   for t in self.qkv(x).split(WIDTH, -1))
+        rolled = self.keys.roll(-1, dims=-2)
+        rolled[:, :, torch.tensor([-1])] = k
+        self.keys.copy_(rolled)
+        self.values.copy_(torch.cat((self.values[:, :, 1:], v), 2))
+        seen = torch.arange(CAPACITY) >= CAPACITY - 1 - index
+        y = F.scaled_dot_product_attention(q, self.keys, self.values, seen[None])
+        return x + self.out(y.transpose(1, 2).reshape(1, -1, WIDTH))
+
+
+class SlideChat(RingChat):
+    kind = SlideLayer
+
+    def __getattr__(self, name):
+        """Eager PyTorch has the oldest row first, a ring has row p at p % CAPACITY."""
+        found = super().__getattr__(name)
+        if name.endswith((".keys", ".values")):
+            return found.roll(int(self.position) % CAPACITY, 2)
+        return found
+
+
 class CacheRecorder(Recorder):
     program = PROGRAM
 
@@ -190,6 +217,17 @@ def write_rings():
     recorder.write(1e-5)
 
 
+def write_slides():
+    recorder = CacheRecorder(SlideChat(), "slides")
+    recorder.program = RINGS.replace("ring", "slide")
+    draw = random.Random(9)
+    recorder.method("step", (torch.tensor([3]),))
+    for _ in range(3 * CAPACITY):
+        recorder.call("step", torch.tensor([draw.randrange(WORDS)]))
+    recorder.write(1e-5)
+
+
 if __name__ == "__main__":
     write_caches()
     write_rings()
+    write_slides()

@@ -150,6 +150,19 @@ static etx_status check_address(const part_finder* f, uint32_t value,
                            (uint64_t)value);
 }
 
+// Where a view starts in what it shows, in bytes, at the upper bounds.
+static uint64_t start_in_base(const part_finder* f,
+                              const etx_verify_step* step) {
+  if (step->op->id != ETX_OP_part_view_default) return 0;
+  const etx_pte_value number =
+      etx_pte_value_at(&f->m->plan, (size_t)step->instruction.arguments[1]);
+  const etx_pte_tensor shown =
+      etx_pte_value_at(&f->m->plan, f->effects.rebound).as.tensor;
+  return number.kind == ETX_PTE_INT
+             ? (uint64_t)number.as.integer * etx_dtype_bytes(shown.dtype)
+             : UINT64_MAX;
+}
+
 static etx_status note_view(part_finder* f, const etx_verify_step* step) {
   const int32_t* const arguments = step->instruction.arguments;
   const uint32_t from = f->effects.rebound_from;
@@ -162,8 +175,9 @@ static etx_status note_view(part_finder* f, const etx_verify_step* step) {
   value->view_of = from + 1;
   value->shows_all = step->op->id == ETX_OP_et_view_default;
   const etx_verify_range all = f->m->values[from].range;
-  if (value->shows_all && enclosing_part(f->m, from) != ETX_VERIFY_NONE) {
-    return check_address(f, to, all.start);
+  if (enclosing_part(f->m, from) != ETX_VERIFY_NONE &&
+      step->op->id != ETX_OP_part_after_default) {
+    return check_address(f, to, all.start + start_in_base(f, step));
   }
   if (step->op->id != ETX_OP_part_after_default) return ETX_OK;
   const uint32_t before = (uint32_t)arguments[1];

@@ -22,7 +22,9 @@ typedef struct rebinding {
   uint32_t* lists;  // by value: 1 + position in `headers`, 0: not rebound
   header_list* headers;
   size_t count;
-  bool* is_part;  // by value: some instruction makes it a part of a chain
+  bool* is_part;   // by value: some instruction makes it a part of a chain
+  bool* is_loose;  // by value: it can be anywhere in its ranges, because the
+                   // place of a part depends on sizes
   bool changed;
 } rebinding;
 
@@ -94,7 +96,10 @@ static etx_status add_range(rebinding* r, uint32_t value,
 static etx_verify_range part_of(const rebinding* r, size_t step, uint32_t to,
                                 etx_verify_range range) {
   const etx_verify_step* const s = &r->m->steps[step];
-  if (s->op == NULL || s->op->id != ETX_OP_part_view_default) return range;
+  if (s->op == NULL || s->op->id != ETX_OP_part_view_default ||
+      r->is_loose[to]) {
+    return range;
+  }
   const uint32_t start = (uint32_t)s->instruction.arguments[1];
   const etx_pte_value number = etx_pte_value_at(&r->m->plan, start);
   if (number.kind != ETX_PTE_INT || is_computed(r, start)) return range;
@@ -110,6 +115,14 @@ static etx_verify_range part_of(const rebinding* r, size_t step, uint32_t to,
   return range;
 }
 
+// True if the instruction makes a part whose place depends on sizes.
+static bool is_loose_part(const rebinding* r, const etx_verify_step* step) {
+  if (step->op == NULL) return false;
+  return step->op->id == ETX_OP_part_after_default ||
+         (step->op->id == ETX_OP_part_view_default &&
+          is_computed(r, (uint32_t)step->instruction.arguments[1]));
+}
+
 // Adds the possible ranges of `from` to those of `to`.
 static etx_status propagate(rebinding* r, size_t step, uint32_t to,
                             uint32_t from) {
@@ -117,6 +130,9 @@ static etx_status propagate(rebinding* r, size_t step, uint32_t to,
   const etx_verify_value* const source = &r->m->values[from];
   const bool is_constant =
       source->may_be_constant || source->storage == ETX_VERIFY_STORAGE_CONSTANT;
+  const bool is_loose =
+      r->is_loose[from] || is_loose_part(r, &r->m->steps[step]);
+  if (is_loose && !r->is_loose[to]) r->is_loose[to] = r->changed = true;
   if (is_constant && !target->may_be_constant) {
     target->may_be_constant = true;
     r->changed = true;
@@ -229,7 +245,10 @@ etx_status etx_verify_find_rebinding(etx_verify_method* m) {
   ETX_TRY(etx_verify_effects_init(&effects, m));
   r.lists = etx_verify_arena_take(m->memory, m->value_count, sizeof *r.lists);
   r.is_part = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
-  if (r.lists == NULL || r.is_part == NULL) return ETX_OUT_OF_MEMORY;
+  r.is_loose = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
+  if (r.lists == NULL || r.is_part == NULL || r.is_loose == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
   ETX_TRY(mark(&r, &effects));
   if (r.count == 0) return ETX_OK;
   r.headers = etx_verify_arena_take(m->memory, r.count, sizeof *r.headers);

@@ -91,6 +91,51 @@ static void views_of_parts_are_as_disjoint_as_the_parts(void** state) {
   accept(j.p);
 }
 
+// Rows 2 to 3 of the second part.
+static void a_part_of_a_part_may_be_anywhere_too(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  const int two = test_int(j.p, 2);
+  const int sizes = test_ints(j.p, ARGS(two));
+  const int rows = test_scratch(j.p, F32, SIZES(2), 40);
+  const int y = test_scratch(j.p, F32, SIZES(2), 64);
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.y, j.second);
+  test_call(j.p, "etx::part_view", "default", ARGS(j.second, two, sizes, rows));
+  relu(j.p, j.x, j.first);
+  relu(j.p, rows, y);
+  cat(&j, j.first, j.second);
+  test_output(j.p, y, "y");
+  accept(j.p);
+}
+
+// A part that starts at a computed number, and two rows of it.
+static void rows_of_a_part_with_a_computed_start_may_be_anywhere(void** state) {
+  (void)state;
+  test_program* const p = start(96).p;
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(8))), "x");
+  const int whole = test_dynamic(p, test_scratch(p, F32, SIZES(8), 0));
+  const int part = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+  const int rows = test_borrowed(p, F32, SIZES(2));
+  const int zero = test_int(p, 0), two = test_int(p, 2), n = test_int(p, 4);
+  const int half = test_int(p, 4);
+  const int few = test_ints(p, ARGS(two)), many = test_ints(p, ARGS(half));
+  const int other = test_scratch(p, F32, SIZES(2), 24);
+  const int z = test_scratch(p, F32, SIZES(2), 64);
+  const int early = test_input(p, test_borrowed(p, F32, SIZES(2)), "early");
+  test_call(p, "aten::sym_size", "int", ARGS(x, zero, n));
+  test_call(p, "executorch_prim::floordiv", "Scalar", ARGS(n, two, half));
+  relu(p, x, whole);
+  test_call(p, "etx::part_view", "default", ARGS(whole, half, many, part));
+  test_call(p, "etx::part_view", "default", ARGS(part, zero, few, rows));
+  relu(p, early, other);  // the rows may reach into these bytes
+  relu(p, rows, z);
+  test_output(p, z, "z");
+  refuse(p, "overwrote it");
+}
+
 static void two_parts_at_one_place_may_overlap(void** state) {
   (void)state;
   const joined j = start_joined();
@@ -190,6 +235,8 @@ int main(void) {
       cmocka_unit_test(parts_of_a_chain_do_not_overwrite_each_other),
       cmocka_unit_test(parts_may_be_computed_in_any_order),
       cmocka_unit_test(views_of_parts_are_as_disjoint_as_the_parts),
+      cmocka_unit_test(a_part_of_a_part_may_be_anywhere_too),
+      cmocka_unit_test(rows_of_a_part_with_a_computed_start_may_be_anywhere),
       cmocka_unit_test(two_parts_at_one_place_may_overlap),
       cmocka_unit_test(a_part_behind_a_later_part_may_be_anywhere),
       cmocka_unit_test(a_part_that_is_written_before_it_is_made_is_refused),

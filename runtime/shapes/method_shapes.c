@@ -389,18 +389,21 @@ static etx_status find_start_behind(etx_method* method,
 
 // The offset of a view in self, in bytes. The shape function has checked that
 // a view whose start is a number is within self.
-static etx_status find_start(etx_method* method,
-                             const etx_method_record* record, size_t size,
-                             size_t* out_start) {
+static size_t start_of_view(const etx_method_record* record) {
   const etx_call* call = &record->call;
-  if (ETX_DYNAMIC && call->op->id == ETX_OP_part_after_default) {
-    return find_start_behind(method, record, size, out_start);
-  }
-  *out_start = 0;
-  if (call->op->id != ETX_OP_part_view_default) return ETX_OK;
+  if (call->op->id != ETX_OP_part_view_default) return 0;
   const etx_tensor* self = &call->arguments[0]->as.tensor;
-  *out_start =
-      (size_t)call->arguments[1]->as.integer * etx_dtype_bytes(self->dtype);
+  return (size_t)call->arguments[1]->as.integer * etx_dtype_bytes(self->dtype);
+}
+
+static etx_status bind_view(etx_method* method, const etx_method_record* record,
+                            etx_method_tensor* target,
+                            const etx_method_tensor* source) {
+  size_t start = start_of_view(record);
+  if (ETX_DYNAMIC && record->call.op->id == ETX_OP_part_after_default) {
+    ETX_TRY(find_start_behind(method, record, target->bytes, &start));
+  }
+  use_memory_of(method, target, source, start);
   return ETX_OK;
 }
 
@@ -427,9 +430,7 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
                          target->bytes, source->bytes);
   }
   if (binds_later) return ETX_OK;
-  size_t start = 0;
-  ETX_TRY(find_start(method, record, target->bytes, &start));
-  use_memory_of(method, target, source, start);
+  ETX_TRY(bind_view(method, record, target, source));
   etx_method_mark_used(method, target->value);
   return ETX_OK;
 }
@@ -446,13 +447,9 @@ etx_status etx_method_bind_record(etx_method* method,
 etx_status etx_method_bind_checked(etx_method* method,
                                    const etx_method_record* record) {
   if (record->kind == ETX_RECORD_KERNEL) return bind_slot(method, record);
-  etx_method_tensor* target =
-      etx_method_tensor_of(method, &method->values[record->slot]);
-  size_t start = 0;
-  ETX_TRY(find_start(method, record, target->bytes, &start));
-  use_memory_of(method, target,
-                etx_method_tensor_of(method, record->call.arguments[0]), start);
-  return ETX_OK;
+  return bind_view(method, record,
+                   etx_method_tensor_of(method, &method->values[record->slot]),
+                   etx_method_tensor_of(method, record->call.arguments[0]));
 }
 
 etx_status etx_method_shape_record(etx_method* method,

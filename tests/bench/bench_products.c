@@ -176,7 +176,8 @@ typedef struct product_result {
 } product_result;
 
 static float *left, *right, *out, *scales;
-static int32_t sums[59520];  // of columns; what they are is one, too
+static int32_t sums[59520];     // of columns; what they are is one, too
+enum { MOST_TILES = 1 << 17 };  // floats of the tiles of all threads
 static void* temporary;
 
 static void run_floats(const product_shape* s, bool has_panels,
@@ -296,7 +297,7 @@ int main(int argc, char** argv) {
   right = floats(MOST_WEIGHTS);
   out = floats(MOST_OUT);
   scales = floats(MOST_WEIGHTS / GROUP);
-  temporary = floats((size_t)MOST_ROWS * MOST_INNER);
+  temporary = floats((size_t)MOST_ROWS * MOST_INNER + MOST_TILES);
   const etx_parallel* all[THREADS] = {&etx_parallel_none, &pool.parallel};
   for (int round = 0; round < rounds; ++round) {
     for (int at = 0; at < KINDS * SHAPES * THREADS; ++at) {

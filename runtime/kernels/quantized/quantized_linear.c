@@ -20,6 +20,7 @@
 #include "runtime/kernels/quantized/quantized_linear_int16.h"
 #include "runtime/kernels/quantized/linear_input.h"
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 enum {
   TILE_ROWS = 8,
@@ -88,8 +89,16 @@ static bool lay_out_integers(size_t rows, size_t inner,
          etx_add_size(out->sums, sums, &out->bytes);
 }
 
-bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
-                                bool is_integer, size_t* out_bytes) {
+// The bytes of a thread's tile, for whichever instruction set.
+static size_t tile_bytes(size_t rows, size_t bits, bool is_integer) {
+  if (!is_integer) return 0;
+  const size_t bytes = etx_quantized_linear_int8_tile(rows, bits);
+  const size_t pairs = etx_quantized_linear_int16_tile(rows, bits);
+  return bytes > pairs ? bytes : pairs;
+}
+
+static bool input_bytes(const etx_tensor* input, size_t bits, bool is_integer,
+                        size_t* out_bytes) {
   size_t elements;
   integer_workspace layout = {0};
   const size_t rows = etx_linear_input_rows(input);
@@ -106,6 +115,18 @@ bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
   if (is_used_in_place(input, bits)) return true;
   return etx_multiply_size(rows, inner, &elements) &&
          etx_multiply_size(elements, sizeof(float), out_bytes);
+}
+
+// The tiles are before the prepared input.
+bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
+                                bool is_integer, const etx_parallel* parallel,
+                                size_t* out_bytes) {
+  const size_t rows = etx_linear_input_rows(input);
+  size_t tiles = 0;
+  return input_bytes(input, bits, is_integer, out_bytes) &&
+         etx_thread_tiles_needed(parallel, tile_bytes(rows, bits, is_integer),
+                                 &tiles) &&
+         etx_add_size(*out_bytes, tiles, out_bytes);
 }
 
 // ------------------------------------------------ preparing the input
@@ -517,7 +538,8 @@ static void run_unpacked_weights(const linear_job* j, size_t column,
   }
 }
 
-static void run_panels(const linear_job* j, size_t column, size_t columns) {
+static void run_panels(const linear_job* j, size_t column, size_t columns,
+                       void* tile) {
   const etx_quantized_linear* l = j->linear;
   etx_quantized_linear_int16 panels = {
       .loops = j->loops->pairs,
@@ -527,7 +549,8 @@ static void run_panels(const linear_job* j, size_t column, size_t columns) {
       .row_scales = j->row_scales,
       .rows = j->rows,
       .columns = l->columns,
-      .best = j->best};
+      .best = j->best,
+      .tile = tile};
   if (l->out != NULL) {
     panels.out = l->out->data;
     panels.dtype = l->out->dtype;
@@ -549,13 +572,14 @@ static void run_panels(const linear_job* j, size_t column, size_t columns) {
 }
 
 // Computes tiles [first, end).
-static void run_tiles(const void* context, size_t first, size_t end) {
+static void run_tiles(const void* context, void* tile, size_t first,
+                      size_t end) {
   const linear_job* j = context;
   for (size_t item = first; item < end; ++item) {
     const size_t column = item * j->width, left = j->linear->columns - column;
     const size_t columns = left < j->width ? left : j->width;
     if (j->has_panels) {
-      run_panels(j, column, columns);
+      run_panels(j, column, columns, tile);
     } else if (j->loop == NULL) {
       run_unpacked_weights(j, column, columns);
     } else {
@@ -565,13 +589,14 @@ static void run_tiles(const void* context, size_t first, size_t end) {
 }
 
 // Computes argmax pieces [first, end), each of which has several tiles.
-static void run_argmax_pieces(const void* context, size_t first, size_t end) {
+static void run_argmax_pieces(const void* context, void* tile, size_t first,
+                              size_t end) {
   linear_job j = *(const linear_job*)context;
   for (size_t piece = first; piece < end; ++piece) {
     const size_t from = j.tiles * piece / ETX_ARGMAX_PIECES;
     j.best = etx_row_argmax_piece(j.linear->best, piece, piece > first, j.rows,
                                   from * j.width);
-    run_tiles(&j, from, j.tiles * (piece + 1) / ETX_ARGMAX_PIECES);
+    run_tiles(&j, tile, from, j.tiles * (piece + 1) / ETX_ARGMAX_PIECES);
   }
 }
 
@@ -598,9 +623,15 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
                   .loops = etx_quantized_loops_of(set),
                   .rows = etx_linear_input_rows(linear->input)};
   if (j.rows == 0 || linear->columns == 0) return;
+  const etx_thread_tiles tiles = {
+      temporary, tile_bytes(j.rows, linear->weight.bits, linear->is_integer)};
+  size_t tiles_bytes = 0;
+  // Cannot fail: etx_quantized_linear_bytes computed the same.
+  if (!etx_thread_tiles_needed(parallel, tiles.bytes, &tiles_bytes)) return;
+  if (tiles_bytes > 0) temporary = (char*)temporary + tiles_bytes;
   if (linear->is_integer && bytes != NULL &&
       etx_quantized_linear_int8_supports(&linear->weight)) {
-    etx_quantized_linear_int8_run(linear, bytes, temporary, parallel);
+    etx_quantized_linear_int8_run(linear, bytes, temporary, &tiles, parallel);
     return;
   }
   j.loop = loop_of(linear, j.loops);
@@ -612,8 +643,9 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
   const double work =
       (double)j.rows * (double)linear->columns * (double)linear->weight.inner;
   if (linear->out != NULL) {
-    etx_parallel_for(parallel, j.tiles, work, run_tiles, &j);
+    etx_parallel_for_tiled(parallel, j.tiles, work, run_tiles, &j, &tiles);
   } else {
-    etx_parallel_for(parallel, ETX_ARGMAX_PIECES, work, run_argmax_pieces, &j);
+    etx_parallel_for_tiled(parallel, ETX_ARGMAX_PIECES, work, run_argmax_pieces,
+                           &j, &tiles);
   }
 }

@@ -12,9 +12,11 @@
 #include "runtime/kernel.h"
 #include "runtime/kernels/quantized/quantized_linear_args.h"
 
-// The workspace's size in bytes. Returns false if it overflows size_t.
+// The workspace's size in bytes: the prepared input, and a tile for each thread
+// of `parallel`. Returns false if it overflows size_t.
 bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
-                                bool is_integer, size_t* out_bytes);
+                                bool is_integer, const etx_parallel* parallel,
+                                size_t* out_bytes);
 
 // Computes the product, by the threads of `parallel` if it is large enough.
 // `temporary` is the workspace, aligned to 16 bytes.

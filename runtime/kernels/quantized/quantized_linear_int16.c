@@ -9,8 +9,8 @@ enum {
   PANEL_DEPTH = 512,                     // elements of a panel of 8-bit weights
   GROUP_PANEL_DEPTH = ETX_PACKED_CHUNK,  // the depth of panels of 4-bit weights
   MIN_GROUP = 32,
-  EXACT_ROWS = 128,  // rows whose integer sums are on the stack
-  GROUP_ROWS = 48,   // rows whose float sums of groups are on the stack
+  EXACT_ROWS = 128,  // rows whose integer sums are kept
+  GROUP_ROWS = 48,   // rows whose float sums of groups are kept
   ROWS_AT_ONCE = 6,  // rows between two prefetches
   // With fewer rows, copying weights to a panel does not pay.
   MIN_ROWS = 20,
@@ -157,11 +157,31 @@ static __attribute__((noinline)) void run_byte_panels(int16_tile* b) {
   store(b, sums, NULL);
 }
 
-// 8-bit weights, widened to a panel of int16.
-static __attribute__((noinline)) void run_widened(int16_tile* b) {
+// The tile of a thread: a panel of widened 8-bit weights, or of 4-bit weights
+// with scales per group.
+typedef struct widened_panel {
   int16_t panel[PANEL_DEPTH * COLUMNS];
   int32_t sums[EXACT_ROWS * COLUMNS];
+} widened_panel;
+
+typedef struct group_panel {
+  int16_t panel[GROUP_PANEL_DEPTH * COLUMNS];
+  float sums[GROUP_ROWS * ETX_INT16_PAIR_SUMS * COLUMNS];
+  float scales[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
+} group_panel;
+
+size_t etx_quantized_linear_int16_tile(size_t rows, size_t bits) {
+  if (bits == 4) return rows < MIN_ROWS ? 0 : sizeof(group_panel);
+  // Weights in panels are widened with more than MAX_BYTE_ROWS rows.
+  return rows < MIN_ROWS && rows <= MAX_BYTE_ROWS ? 0 : sizeof(widened_panel);
+}
+
+// 8-bit weights, widened to a panel of int16.
+static __attribute__((noinline)) void run_widened(int16_tile* b) {
   const etx_quantized_linear_int16* p = b->p;
+  widened_panel* const tile = p->tile;
+  int16_t* const panel = tile->panel;
+  int32_t* const sums = tile->sums;
   const etx_packed_weights* w = p->weight;
   const uint8_t* from = w->data + b->column * w->row_bytes;
   for (; b->row < p->rows; b->row += b->rows) {
@@ -198,10 +218,10 @@ static void transpose_scales(const int16_tile* b, size_t group, size_t groups,
 
 // 4-bit weights with scales per group.
 static __attribute__((noinline)) void run_groups(int16_tile* b) {
-  int16_t panel[GROUP_PANEL_DEPTH * COLUMNS];
-  float sums[GROUP_ROWS * ETX_INT16_PAIR_SUMS * COLUMNS];
-  float scales[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
   const etx_quantized_linear_int16* p = b->p;
+  group_panel* const tile = p->tile;
+  int16_t* const panel = tile->panel;
+  float* const sums = tile->sums;
   const etx_packed_weights* w = p->weight;
   const uint8_t* from = w->data + b->column * w->row_bytes;
   for (; b->row < p->rows; b->row += b->rows) {
@@ -211,9 +231,9 @@ static __attribute__((noinline)) void run_groups(int16_tile* b) {
     for (size_t k = 0; k < w->inner; k += GROUP_PANEL_DEPTH) {
       etx_int16_pair_block block = block_at(b, k, GROUP_PANEL_DEPTH, panel);
       block.sums = sums;
-      block.scales = scales[0];
+      block.scales = tile->scales[0];
       block.first = k / w->group % ETX_INT16_PAIR_SUMS;
-      transpose_scales(b, k / w->group, block.count / w->group, scales);
+      transpose_scales(b, k / w->group, block.count / w->group, tile->scales);
       p->loops->pack4(from + k / 2, (ptrdiff_t)w->row_bytes, b->columns,
                       block.count / 2, panel);
       multiply_panel(b, block, k / 2, GROUP_PANEL_DEPTH / 2);

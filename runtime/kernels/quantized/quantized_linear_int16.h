@@ -33,6 +33,7 @@ typedef struct etx_quantized_linear_int16 {
   etx_row_argmax* best;
   char* out;        // [rows, columns], contiguous; not used with `best`
   etx_dtype dtype;  // type of `out`, a float type
+  void* tile;       // etx_quantized_linear_int16_tile bytes
 } etx_quantized_linear_int16;
 
 // The epilogue of the sums of columns: times the scale (1 if groups have
@@ -48,6 +49,9 @@ typedef struct etx_quantized_linear_int16_epilogue {
 // panels.
 bool etx_quantized_linear_int16_supports(const etx_packed_weights* weight,
                                          size_t rows);
+
+// The bytes of a thread's tile for so many rows and weights of so many bits.
+size_t etx_quantized_linear_int16_tile(size_t rows, size_t bits);
 
 // Computes at most ETX_INT16_PAIR_COLUMNS columns, from `column` on.
 void etx_quantized_linear_int16_run(

@@ -5,6 +5,7 @@
 #include "runtime/kernels/quantized/linear_input.h"
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/thread_tiles.h"
 
 enum {
   COLUMNS = ETX_INT8_COLUMNS,
@@ -89,6 +90,7 @@ typedef struct int8_job {
   etx_row_argmax* best;  // [rows] of an argmax piece; NULL: store results
   bool has_panels;       // weights are read as panels
   bool is_all_float32;   // bias, scales and results are float32
+  const etx_thread_tiles* workspaces;
 } int8_job;
 
 // ------------------------------------------------ preparing the input
@@ -288,8 +290,8 @@ static bool is_far(const int8_job* j) {
 // All rows times stored 4-bit weights.
 static __attribute__((noinline)) void run_stored_4bit(const int8_job* j,
                                                       size_t column,
-                                                      size_t columns) {
-  _Alignas(ETX_CACHE_LINE_BYTES) float sums[TILE_SUMS];
+                                                      size_t columns,
+                                                      float* sums) {
   const etx_packed_weights* w = &j->linear->weight;
   for (size_t row = 0; row < j->rows; row += MIN_PANEL_ROWS) {
     const size_t left = j->rows - row;
@@ -321,8 +323,8 @@ static __attribute__((noinline)) void run_stored_4bit(const int8_job* j,
 // 8-bit weights.
 static __attribute__((noinline)) void run_stored_8bit(const int8_job* j,
                                                       size_t column,
-                                                      size_t columns) {
-  _Alignas(ETX_CACHE_LINE_BYTES) int32_t sums[TILE_SUMS];
+                                                      size_t columns,
+                                                      int32_t* sums) {
   const etx_packed_weights* w = &j->linear->weight;
   const etx_int8_dot_block block = {.left = j->bytes,
                                     .left_row = (ptrdiff_t)j->pitch,
@@ -371,13 +373,27 @@ static prefetch_range next_weights(const int8_job* j, size_t column, size_t k,
 
 // A panel of 4-bit weights, its parameters and its partial sums.
 typedef struct group_panel {
-  _Alignas(ETX_CACHE_LINE_BYTES) int8_t panel[GROUP_PANEL_DEPTH * COLUMNS];
+  int8_t panel[GROUP_PANEL_DEPTH * COLUMNS];
   float sums[GROUP_ROWS][PARTIAL_SUMS][COLUMNS];
   float scales[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
   int32_t group_sums[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
 } group_panel;
 
-// Rows and the columns of a panel, with their buffers on the stack.
+// A panel of 8-bit weights and its sums.
+typedef struct byte_panel {
+  int8_t panel[PANEL_DEPTH * COLUMNS];
+  int32_t sums[MAX_SUM_ROWS * COLUMNS];
+  int32_t column_sums[COLUMNS];
+} byte_panel;
+
+size_t etx_quantized_linear_int8_tile(size_t rows, size_t bits) {
+  const size_t stored = TILE_SUMS * sizeof(float);
+  const size_t panel = bits == 4 ? sizeof(group_panel) : sizeof(byte_panel);
+  const size_t least = bits == 4 ? MIN_GROUP_PANEL_ROWS : MIN_PANEL_ROWS;
+  return rows < least ? stored : panel;
+}
+
+// Rows and the columns of a panel, with their buffers in the thread's tile.
 typedef struct panel_tile {
   size_t row, rows, column, columns;
   int8_t* panel;                      // [PANEL_DEPTH, COLUMNS]
@@ -421,10 +437,8 @@ static void multiply_panel(const int8_job* j, const panel_tile* t) {
 
 static __attribute__((noinline)) void run_8bit_panel(const int8_job* j,
                                                      size_t column,
-                                                     size_t columns) {
-  _Alignas(ETX_CACHE_LINE_BYTES) int8_t panel[PANEL_DEPTH * COLUMNS];
-  _Alignas(ETX_CACHE_LINE_BYTES) int32_t sums[MAX_SUM_ROWS * COLUMNS];
-  int32_t column_sums[COLUMNS];
+                                                     size_t columns,
+                                                     byte_panel* p) {
   const bool stores_directly = j->is_all_float32 && columns == COLUMNS;
   // Results that are stored from registers need no buffer for sums.
   const size_t short_rows = stores_directly ? j->rows : ROWS_AT_ONCE;
@@ -432,9 +446,9 @@ static __attribute__((noinline)) void run_8bit_panel(const int8_job* j,
       j->linear->weight.inner > PANEL_DEPTH ? MAX_SUM_ROWS : short_rows;
   for (size_t row = 0; row < j->rows; row += max_rows) {
     const size_t left = j->rows - row, rows = left < max_rows ? left : max_rows;
-    etx_int8_epilogue epilogue = {.sums = sums,
+    etx_int8_epilogue epilogue = {.sums = p->sums,
                                   .sum_row = COLUMNS,
-                                  .column_sums = column_sums,
+                                  .column_sums = p->column_sums,
                                   .rows = rows,
                                   .columns = columns};
     set_epilogue(j, row, column, &epilogue);
@@ -442,9 +456,9 @@ static __attribute__((noinline)) void run_8bit_panel(const int8_job* j,
                              .rows = rows,
                              .column = column,
                              .columns = columns,
-                             .panel = panel,
-                             .column_sums = column_sums,
-                             .sums = sums,
+                             .panel = p->panel,
+                             .column_sums = p->column_sums,
+                             .sums = p->sums,
                              .epilogue = stores_directly ? &epilogue : NULL};
     multiply_panel(j, &tile);
     if (!stores_directly) store(j, epilogue, row, column);
@@ -548,21 +562,22 @@ static void multiply_4bit_panel(const int8_job* j, size_t row, size_t rows,
 
 static __attribute__((noinline)) void run_4bit_panel(const int8_job* j,
                                                      size_t column,
-                                                     size_t columns) {
-  group_panel p;
+                                                     size_t columns,
+                                                     group_panel* p) {
   const size_t max_rows =
       j->linear->weight.inner > GROUP_PANEL_DEPTH ? GROUP_ROWS : GROUP_ROWS / 2;
   for (size_t row = 0; row < j->rows; row += max_rows) {
     const size_t left = j->rows - row, rows = left < max_rows ? left : max_rows;
-    multiply_4bit_panel(j, row, rows, column, columns, &p);
+    multiply_4bit_panel(j, row, rows, column, columns, p);
     const etx_int8_epilogue epilogue = {
-        .sums = p.sums, .sum_row = COLUMNS, .rows = rows, .columns = columns};
+        .sums = p->sums, .sum_row = COLUMNS, .rows = rows, .columns = columns};
     store(j, epilogue, row, column);
   }
 }
 
 // Computes tiles [first, end).
-static void run_tiles(const void* context, size_t first, size_t end) {
+static void run_tiles(const void* context, void* tile, size_t first,
+                      size_t end) {
   const int8_job* j = context;
   for (size_t item = first; item < end; ++item) {
     const size_t column = item * j->width, left = j->linear->columns - column;
@@ -570,25 +585,26 @@ static void run_tiles(const void* context, size_t first, size_t end) {
     if (j->linear->weight.has_panels) {
       run_file_panels(j, column, columns);
     } else if (j->has_panels && j->linear->weight.bits == 4) {
-      run_4bit_panel(j, column, columns);
+      run_4bit_panel(j, column, columns, tile);
     } else if (j->has_panels) {
-      run_8bit_panel(j, column, columns);
+      run_8bit_panel(j, column, columns, tile);
     } else if (j->linear->weight.bits == 4) {
-      run_stored_4bit(j, column, columns);
+      run_stored_4bit(j, column, columns, tile);
     } else {
-      run_stored_8bit(j, column, columns);
+      run_stored_8bit(j, column, columns, tile);
     }
   }
 }
 
 // Computes argmax pieces [first, end), each of which has several tiles.
-static void run_argmax_pieces(const void* context, size_t first, size_t end) {
+static void run_argmax_pieces(const void* context, void* tile, size_t first,
+                              size_t end) {
   int8_job j = *(const int8_job*)context;
   for (size_t piece = first; piece < end; ++piece) {
     const size_t from = j.tiles * piece / ETX_ARGMAX_PIECES;
     j.best = etx_row_argmax_piece(j.linear->best, piece, piece > first, j.rows,
                                   from * j.width);
-    run_tiles(&j, from, j.tiles * (piece + 1) / ETX_ARGMAX_PIECES);
+    run_tiles(&j, tile, from, j.tiles * (piece + 1) / ETX_ARGMAX_PIECES);
   }
 }
 
@@ -629,20 +645,24 @@ static void run_row_part(int8_job* j, const etx_parallel* parallel) {
   j->width = width_of(j, parallel);
   j->tiles = (l->columns + j->width - 1) / j->width;
   if (l->out != NULL) {
-    etx_parallel_for(parallel, j->tiles, work, run_tiles, j);
+    etx_parallel_for_tiled(parallel, j->tiles, work, run_tiles, j,
+                           j->workspaces);
   } else {
-    etx_parallel_for(parallel, ETX_ARGMAX_PIECES, work, run_argmax_pieces, j);
+    etx_parallel_for_tiled(parallel, ETX_ARGMAX_PIECES, work, run_argmax_pieces,
+                           j, j->workspaces);
   }
 }
 
 void etx_quantized_linear_int8_run(const etx_quantized_linear* linear,
                                    const etx_int8_dot_loops* loops,
                                    void* temporary,
+                                   const etx_thread_tiles* tiles,
                                    const etx_parallel* parallel) {
   int8_job j = {.linear = linear,
                 .loops = loops,
                 .all = etx_linear_input_rows(linear->input),
-                .is_all_float32 = is_all_float32(linear)};
+                .is_all_float32 = is_all_float32(linear),
+                .workspaces = tiles};
   row_workspace rows;
   j.rows = j.all;
   // Cannot overflow: etx_quantized_linear_int8_bytes computed the same.

@@ -20,6 +20,7 @@
 #define ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT8_H
 
 #include "runtime/kernel.h"
+#include "runtime/kernels/core/thread_tiles.h"
 #include "runtime/kernels/simd/int8/int8_dot_loops.h"
 #include "runtime/kernels/quantized/quantized_linear_args.h"
 
@@ -37,6 +38,11 @@ bool etx_quantized_linear_int8_bytes(size_t rows, size_t inner,
 void etx_quantized_linear_int8_run(const etx_quantized_linear* linear,
                                    const etx_int8_dot_loops* loops,
                                    void* temporary,
+                                   const etx_thread_tiles* tiles,
                                    const etx_parallel* parallel);
+
+// The bytes of a thread's tile for a product of so many rows by weights of so
+// many bits.
+size_t etx_quantized_linear_int8_tile(size_t rows, size_t bits);
 
 #endif

@@ -45,7 +45,8 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   *out_bytes = 0;
   if (input->rank == 0) return ETX_OK;  // refused by the shape rule
-  if (etx_quantized_linear_bytes(input, f.bits, f.is_integer, out_bytes)) {
+  if (etx_quantized_linear_bytes(input, f.bits, f.is_integer, call->parallel,
+                                 out_bytes)) {
     return ETX_OK;
   }
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,

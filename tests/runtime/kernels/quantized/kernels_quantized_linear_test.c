@@ -19,7 +19,7 @@ typedef struct linear_case {
   etx_tensor input, out, bias;
   int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
   int32_t bias_size, one;
-  test_block x, w, scales, zeros, biases, result, temporary;
+  test_block x, w, scales, zeros, biases, result;
 } linear_case;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
@@ -144,9 +144,6 @@ static void init_case(linear_case* o, size_t bits, bool is_integer,
     o->linear.weight.zeros = (const int8_t*)o->zeros.bytes.data;
   }
   if (test_random_bits() % 2 == 0) o->linear.bias = &o->bias;
-  size_t bytes = 0;
-  assert_true(etx_quantized_linear_bytes(&o->input, bits, is_integer, &bytes));
-  o->temporary = test_block_new(bytes, 16);
 }
 
 static void init_random_case(linear_case* o, size_t bits, bool is_integer) {
@@ -154,9 +151,9 @@ static void init_random_case(linear_case* o, size_t bits, bool is_integer) {
 }
 
 static void end_case(linear_case* o) {
-  test_block* blocks[] = {&o->x,      &o->w,      &o->scales,   &o->zeros,
-                          &o->biases, &o->result, &o->temporary};
-  for (size_t i = 0; i < 7; ++i) assert_true(test_block_end(blocks[i]));
+  test_block* blocks[] = {&o->x,     &o->w,      &o->scales,
+                          &o->zeros, &o->biases, &o->result};
+  for (size_t i = 0; i < 6; ++i) assert_true(test_block_end(blocks[i]));
 }
 
 static double weight_at(const etx_packed_weights* w, size_t n, size_t k) {
@@ -205,7 +202,13 @@ static void run_with_set(linear_case* o, etx_instruction_set set) {
   if (o->result.bytes.size > 0) {
     memset(o->result.bytes.data, 0xff, o->result.bytes.size);
   }
-  etx_quantized_linear_run(&o->linear, o->temporary.bytes.data, &parallel);
+  size_t bytes = 0;
+  assert_true(etx_quantized_linear_bytes(&o->input, o->linear.weight.bits,
+                                         o->linear.is_integer, &parallel,
+                                         &bytes));
+  test_block temporary = test_block_new(bytes, 16);
+  etx_quantized_linear_run(&o->linear, temporary.bytes.data, &parallel);
+  assert_true(test_block_end(&temporary));
 }
 
 // Runs with every instruction set and compares with the base set.
@@ -523,7 +526,7 @@ static void check_extreme_sums(size_t rows, size_t columns, size_t inner) {
                                    .thread_count = 1,
                                    .instruction_set = (etx_instruction_set)set};
     size_t bytes = 0;
-    assert_true(etx_quantized_linear_bytes(&input, 8, true, &bytes));
+    assert_true(etx_quantized_linear_bytes(&input, 8, true, &parallel, &bytes));
     test_block temporary = test_block_new(bytes, 16);
     memset(results, 0, out_bytes);
     etx_quantized_linear_run(&linear, temporary.bytes.data, &parallel);

@@ -73,7 +73,7 @@ static etx_status open_side(const bisect_search* s,
                             const etx_mechanism_setting* setting,
                             const char* path, etx_diff_side* side) {
   const etx_run_session_options options = {
-      NULL, 0, setting->has_threads ? s->options->threads : 1};
+      .threads = setting->has_threads ? s->options->threads : 1};
   ETX_TRY(etx_run_session_open(&side->session, path, &options, s->diag));
   side->session.pool.parallel.instruction_set = setting->set;
   etx_tensor_log_init(&side->log, s->pool);

@@ -17,18 +17,18 @@
 // Both functions are large: one copy of each where size counts, or where the
 // fused multiply-add is a function itself.
 #if VECTOR_BYTES == 16 || defined(__OPTIMIZE_SIZE__)
-#define GATES_FUNCTION static __attribute__((noinline))
+#define GATES_COPIES __attribute__((noinline))
 #else
-#define GATES_FUNCTION static inline __attribute__((always_inline))
+#define GATES_COPIES inline __attribute__((always_inline))
 #endif
 
-GATES_FUNCTION etx_f32_vec gates_sigmoid(etx_f32_vec x) {
+static GATES_COPIES etx_f32_vec gates_sigmoid(etx_f32_vec x) {
   return sigmoid_of(x);
 }
 
-GATES_FUNCTION etx_f32_vec gates_tanh(etx_f32_vec x) { return tanh_of(x); }
+static GATES_COPIES etx_f32_vec gates_tanh(etx_f32_vec x) { return tanh_of(x); }
 
-#undef GATES_FUNCTION
+#undef GATES_COPIES
 
 static inline etx_f32_vec gates_load(const float* from) {
   etx_f32_vec x;

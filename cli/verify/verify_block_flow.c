@@ -167,8 +167,9 @@ static etx_status find_written(etx_verify_block_flow* f,
 
 // ---- live ----
 
-void etx_verify_live_add(const etx_verify_block_flow* f, uint32_t value,
-                         uint64_t* live) {
+// Adds a value, or the values that it is made of, to a set of live values.
+static void add_live(const etx_verify_block_flow* f, uint32_t value,
+                     uint64_t* live) {
   const etx_verify_method* const m = f->m;
   const etx_verify_value* const v = &m->values[m->values[value].top];
   // The parts of a concatenation may be concatenations; a set that holds them
@@ -193,27 +194,27 @@ void etx_verify_live_before(const etx_verify_block_flow* f,
                             const etx_verify_effects* e, uint64_t* live) {
   if (e->rebound != ETX_VERIFY_NONE && has(live, e->rebound)) {
     take_away(live, e->rebound);
-    etx_verify_live_add(f, e->rebound_from, live);
+    add_live(f, e->rebound_from, live);
   }
   for (size_t i = 0; i < e->write_count; ++i) {
     if (defines(f->m, &e->writes[i])) take_away(live, e->writes[i].value);
   }
   for (size_t i = 0; i < e->write_count; ++i) {
-    if (e->writes[i].updates) etx_verify_live_add(f, e->writes[i].value, live);
+    if (e->writes[i].updates) add_live(f, e->writes[i].value, live);
   }
   for (size_t i = 0; i < e->read_count; ++i) {
-    etx_verify_live_add(f, e->reads[i].value, live);
+    add_live(f, e->reads[i].value, live);
   }
 }
 
 static void add_outputs(const etx_verify_block_flow* f, uint64_t* live) {
   const etx_verify_method* const m = f->m;
   for (size_t i = 0; i < etx_pte_output_count(&m->plan); ++i) {
-    etx_verify_live_add(f, (uint32_t)etx_pte_output_at(&m->plan, i), live);
+    add_live(f, (uint32_t)etx_pte_output_at(&m->plan, i), live);
   }
   for (size_t i = 0; i < etx_pte_input_count(&m->plan); ++i) {
     if (!etx_blob_input_at(m->blob, m->blob_method, i).is_mutable) continue;
-    etx_verify_live_add(f, (uint32_t)etx_pte_input_at(&m->plan, i), live);
+    add_live(f, (uint32_t)etx_pte_input_at(&m->plan, i), live);
   }
 }
 

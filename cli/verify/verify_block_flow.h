@@ -32,9 +32,6 @@ static inline uint64_t* etx_verify_shown(const etx_verify_block_flow* f,
 ETX_MUST_USE etx_status etx_verify_block_flow_find(etx_verify_method* m,
                                                    etx_verify_block_flow* out);
 
-// Adds a value, or the values that it is made of, to a set of live values.
-void etx_verify_live_add(const etx_verify_block_flow* f, uint32_t value,
-                         uint64_t* live);
 // Turns the values that are live after a step into those before it.
 void etx_verify_live_before(const etx_verify_block_flow* f,
                             const etx_verify_effects* effects, uint64_t* live);

@@ -2,8 +2,8 @@
 //
 // The proof of a plan and the memory map (memory_map.h) both use this:
 //
-//   verify_method        a method of an opened program
-//   verify_addresses     the range of every tensor in one address space
+//   verify_addresses     a method of an opened program, and the range of each of
+//                        its tensors in one address space
 //   verify_effects       what an instruction reads and writes
 //   verify_control_flow  basic blocks and their successors
 //
@@ -149,15 +149,13 @@ typedef struct etx_verify_basic_blocks {
   bool* varies;        // by value: see etx_verify_find_varying
 } etx_verify_basic_blocks;
 
-// verify_method
+// verify_addresses
 
 // Selects method `index` of `pte`, without tables yet. `blob` is NULL for a
 // stock file. All arguments have to outlive `m`.
 void etx_verify_method_init(etx_verify_method* m, const etx_pte* pte,
                             const etx_blob* blob, size_t index,
                             etx_verify_arena* memory, etx_diag* diag);
-
-// verify_addresses
 
 // Finds the range, the parent and the parts of every tensor.
 ETX_MUST_USE etx_status etx_verify_assign_addresses(etx_verify_method* m);

@@ -226,7 +226,8 @@ static bool read_condition(etx_symbols* symbols, etx_text text, size_t depth,
   return read_relation(symbols, text, out);
 }
 
-bool etx_pt2_read_guard(etx_pt2_graph* graph, etx_text guard,
+// Reads a guard of the exported program. False if its form is not supported.
+static bool parse_guard(etx_pt2_graph* graph, etx_text guard,
                         etx_pt2_relation* out) {
   guard_reader r = {.graph = graph, .guard = guard};
   etx_text_buffer_init(&r.name, graph->pool);
@@ -475,7 +476,7 @@ static etx_status add_guard_check(condition_list* list, etx_text guard) {
   etx_pt2_graph* const graph = list->graph;
   etx_pt2_relation condition;
   etx_dim holds = 0;
-  if (!etx_pt2_read_guard(graph, guard, &condition)) return ETX_OK;
+  if (!parse_guard(graph, guard, &condition)) return ETX_OK;
   const etx_status status = compare(list, &condition, &holds);
   if (status == ETX_OUT_OF_RANGE) return ETX_OK;
   ETX_TRY(status);
@@ -507,7 +508,7 @@ static bool read_guard(const condition_list* list, size_t index,
                        etx_pt2_relation* out) {
   const etx_json* const guard = &list->guards->items[index];
   return guard->kind == ETX_JSON_STRING &&
-         etx_pt2_read_guard(list->graph, guard->string, out);
+         parse_guard(list->graph, guard->string, out);
 }
 
 // A condition that cannot be read may exclude 0 or 1.

@@ -241,9 +241,6 @@ typedef struct etx_pt2_range {
   bool has_derived_low;
 } etx_pt2_range;
 
-// The range of a symbol; `least` is the lower bound by sympy's assumptions.
-ETX_MUST_USE etx_status etx_pt2_find_range(etx_pt2_graph* graph, etx_text name,
-                                           int64_t least, etx_pt2_range* out);
 // Takes back a lower bound below the stated one.
 void etx_pt2_keep_stated_bound(etx_symbol* symbol);
 
@@ -255,10 +252,6 @@ typedef struct etx_pt2_relation {
   etx_dim left;
   etx_dim right;
 } etx_pt2_relation;
-
-// Reads a guard of the exported program. False if its form is not supported.
-bool etx_pt2_read_guard(etx_pt2_graph* graph, etx_text guard,
-                        etx_pt2_relation* out);
 
 // Applies the guards to the symbols of the inputs, which were read, and adds
 // nodes that check what is left of them.

@@ -97,8 +97,9 @@ void etx_pt2_keep_stated_bound(etx_symbol* symbol) {
   symbol->fallback = symbol->floor = symbol->minimum;
 }
 
-etx_status etx_pt2_find_range(etx_pt2_graph* graph, etx_text name,
-                              int64_t least, etx_pt2_range* out) {
+// The range of a symbol; `least` is the lower bound by sympy's assumptions.
+static etx_status find_range(etx_pt2_graph* graph, etx_text name, int64_t least,
+                             etx_pt2_range* out) {
   etx_pt2_range found = {.low = least, .high = INT64_MAX};
   const etx_json* const own = etx_json_find(graph->ranges, name);
   if (own != NULL) {
@@ -245,7 +246,7 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   char place[ETX_PT2_CONTEXT_BYTES];
   memcpy(place, graph->context, sizeof place);
   etx_pt2_range found = {0};
-  ETX_TRY(etx_pt2_find_range(graph, name, least, &found));
+  ETX_TRY(find_range(graph, name, least, &found));
   memcpy(graph->context, place, sizeof place);
   if (!etx_pt2_is_late_name(name) && !found.is_found &&
       !found.has_derived_low) {

@@ -49,9 +49,12 @@ static void check_pair(const etx_layout_block* a, const etx_layout_block* b) {
   if (a->start == b->start) assert_int_equal(a->placed, b->placed);
 }
 
-// The smallest start that the blocks below allow.
+// The smallest start that the blocks below and the plan's first byte allow.
 static void check_smallest(const layout* l, const etx_layout_block* block) {
-  size_t wanted = 0;
+  size_t wanted = SIZE_MAX;
+  for (size_t i = 0; i < l->count; ++i) {
+    if (l->blocks[i].start < wanted) wanted = l->blocks[i].start;
+  }
   for (size_t i = 0; i < l->count; ++i) {
     const etx_layout_block* const other = &l->blocks[i];
     const size_t end = other->placed + other->bytes;
@@ -91,8 +94,8 @@ static void keeps_its_promises_for_any_sizes(void** state) {
 static void a_plan_without_gaps_stays_as_it_is_at_its_sizes(void** state) {
   (void)state;
   etx_layout_block blocks[3] = {{.start = 0, .end = 64, .bytes = 64},
-                                 {.start = 64, .end = 96, .bytes = 32},
-                                 {.start = 0, .end = 48, .bytes = 48}};
+                                {.start = 64, .end = 96, .bytes = 32},
+                                {.start = 0, .end = 48, .bytes = 48}};
   etx_blocks_sort(blocks, 3);
   assert_int_equal(etx_blocks_place(blocks, 3, 16), 96);
   for (size_t i = 0; i < 3; ++i) {

@@ -69,7 +69,7 @@ static void branches(void** state) {
   int x = 0;
   int y = 0;
   test_program* p = start(&x, &y);
-  test_jump_false(p, test_bool(p, false), 1);
+  test_jump_false(p, test_bool(p, false), 2);
   needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a kernel call");
 }
 

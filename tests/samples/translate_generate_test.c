@@ -151,7 +151,7 @@ static void no_call_copies_a_cache(void** state) {
   const char* const words[] = {ETX,  "plan", MODEL "/generate",
                                "-o", path,   NULL};
   command_expect_out(0, words, "arena 2, state: 196608 bytes");
-  command_expect_out(0, words, "  total: 529\n");
+  command_expect_out(0, words, "  total: 16\n");
 }
 
 int main(void) {

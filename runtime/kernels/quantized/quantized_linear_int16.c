@@ -164,14 +164,14 @@ typedef struct widened_panel {
   int32_t sums[EXACT_ROWS * COLUMNS];
 } widened_panel;
 
-typedef struct group_panel {
+typedef struct widened_group_panel {
   int16_t panel[GROUP_PANEL_DEPTH * COLUMNS];
   float sums[GROUP_ROWS * ETX_INT16_PAIR_SUMS * COLUMNS];
   float scales[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
-} group_panel;
+} widened_group_panel;
 
 size_t etx_quantized_linear_int16_tile(size_t rows, size_t bits) {
-  if (bits == 4) return rows < MIN_ROWS ? 0 : sizeof(group_panel);
+  if (bits == 4) return rows < MIN_ROWS ? 0 : sizeof(widened_group_panel);
   // Weights in panels are widened with more than MAX_BYTE_ROWS rows.
   return rows < MIN_ROWS && rows <= MAX_BYTE_ROWS ? 0 : sizeof(widened_panel);
 }
@@ -219,7 +219,7 @@ static void transpose_scales(const int16_tile* b, size_t group, size_t groups,
 // 4-bit weights with scales per group.
 static __attribute__((noinline)) void run_groups(int16_tile* b) {
   const etx_quantized_linear_int16* p = b->p;
-  group_panel* const tile = p->tile;
+  widened_group_panel* const tile = p->tile;
   int16_t* const panel = tile->panel;
   float* const sums = tile->sums;
   const etx_packed_weights* w = p->weight;

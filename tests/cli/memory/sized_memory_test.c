@@ -27,15 +27,16 @@ static const char* const sets[] = {
 enum { MAX_SYMBOLS = 8, SIZES = 6, ALIGNMENT = 64 };
 
 // A method with the memory that it is loaded into.
-typedef struct instance {
+typedef struct loaded_instance {
   etx_program program;
   etx_method method;
   test_block blocks[4];  // structures, scratch, temporary, state
   etx_planned_memory state;
   uint32_t torn;
-} instance;
+} loaded_instance;
 
-static void open_program(instance* out, etx_bytes file, bool keeps_plan) {
+static void open_program(loaded_instance* out, etx_bytes file,
+                         bool keeps_plan) {
   etx_limits limits;
   memset(&limits, 0, sizeof limits);
   limits.keeps_plan = keeps_plan;
@@ -44,7 +45,7 @@ static void open_program(instance* out, etx_bytes file, bool keeps_plan) {
 }
 
 // State is zero when the method starts.
-static void load(instance* out, etx_text name, size_t scratch,
+static void load(loaded_instance* out, etx_text name, size_t scratch,
                  size_t temporary) {
   etx_memory_needed needed;
   assert_ok(etx_method_needed(&out->program, name, &needed, &diag));
@@ -62,7 +63,7 @@ static void load(instance* out, etx_text name, size_t scratch,
       etx_method_init(&out->method, &out->program, name, &memory, NULL, &diag));
 }
 
-static void unload(instance* loaded) {
+static void unload(loaded_instance* loaded) {
   for (size_t i = 0; i < 4; ++i) {
     assert_true(test_block_end(&loaded->blocks[i]));
   }
@@ -100,7 +101,8 @@ static void choose_sizes(sizes* out, const etx_program* program, size_t method,
 
 // ---- runs ----
 
-static void set_inputs(instance* loaded, const sizes* at, etx_pool* pool) {
+static void set_inputs(loaded_instance* loaded, const sizes* at,
+                       etx_pool* pool) {
   const etx_synthetic_input_options options = {NULL, &at->list, NULL, 0};
   etx_synthetic_inputs inputs;
   assert_ok(etx_synthetic_inputs_set(&loaded->method, &options, pool, &inputs,
@@ -123,7 +125,7 @@ static void expect_same(const etx_value* found, const etx_value* wanted) {
 
 // Runs both. A model may refuse the inputs, which are no real ones; then both
 // do, for the same reason.
-static void run_both(instance* compact, instance* whole) {
+static void run_both(loaded_instance* compact, loaded_instance* whole) {
   etx_diag_init(&diag);
   const etx_status wanted = etx_method_run(&whole->method, &diag);
   etx_diag_init(&diag);
@@ -154,7 +156,7 @@ typedef struct checked_method {
 
 // A method with varying sizes is loaded without scratch. One that has only
 // varying numbers needs the same scratch for all.
-static void load_to_ask(instance* out, const checked_method* m) {
+static void load_to_ask(loaded_instance* out, const checked_method* m) {
   etx_pte_plan plan;
   etx_pte_totals totals;
   assert_ok(etx_program_find_plan(&out->program, m->name, &plan, &diag));
@@ -164,7 +166,7 @@ static void load_to_ask(instance* out, const checked_method* m) {
        varies ? 0 : m->upper.temporary_bytes);
 }
 
-static void one_byte_less_is_refused(instance* compact, const sizes* at,
+static void one_byte_less_is_refused(loaded_instance* compact, const sizes* at,
                                      size_t needed) {
   etx_pool pool;
   etx_pool_init(&pool);
@@ -182,7 +184,7 @@ static void one_byte_less_is_refused(instance* compact, const sizes* at,
 }
 
 static size_t check_at(const checked_method* m, const sizes* at) {
-  instance compact, whole;
+  loaded_instance compact, whole;
   etx_memory_needed needed;
   etx_pool pool;
   etx_pool_init(&pool);
@@ -208,9 +210,9 @@ static size_t check_at(const checked_method* m, const sizes* at) {
   return needed.scratch_bytes;
 }
 
-// One instance, through all sizes and back, against fresh ones.
+// One loaded_instance, through all sizes and back, against fresh ones.
 static void check_sequence(const checked_method* m) {
-  instance kept, fresh;
+  loaded_instance kept, fresh;
   open_program(&kept, m->file, false);
   open_program(&fresh, m->file, true);
   load(&kept, m->name, m->upper.scratch_bytes, m->upper.temporary_bytes);
@@ -235,7 +237,7 @@ static void check_sequence(const checked_method* m) {
 // Returns the number of methods that need less at smaller sizes.
 static size_t check_program(etx_bytes file) {
   size_t smaller = 0;
-  instance opened;
+  loaded_instance opened;
   open_program(&opened, file, false);
   for (size_t i = 0; i < etx_program_method_count(&opened.program); ++i) {
     etx_method_info info;
@@ -284,7 +286,7 @@ static void every_method_runs_in_what_it_needs(void** state) {
 
 static void sizes_are_checked(void** state) {
   (void)state;
-  instance loaded;
+  loaded_instance loaded;
   etx_memory_needed needed;
   etx_pte_file file;
   char program[512];

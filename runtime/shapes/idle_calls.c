@@ -51,29 +51,42 @@ static bool may_depend_on_sizes(const etx_method* method) {
   return method->regions == NULL;
 }
 
-// True if the call writes tensors without elements, and reads no indices.
-static bool writes_nothing(const etx_method* method,
-                           const etx_method_record* record) {
-  const etx_call* call = &record->call;
+// True if the call writes tensors, all of them without elements.
+static bool writes_no_element(const etx_method* method,
+                              const etx_method_record* record) {
   bool writes = false;
-  for (size_t i = 0; i < call->argument_count; ++i) {
-    const bool is_written = (record->written >> i & 1) != 0;
-    etx_value_span values = etx_call_argument_values(call, i);
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    etx_value_span values =
+        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
     for (; values.at != values.end; ++values.at) {
       const etx_method_tensor* tensor =
           *values.at == NULL ? NULL : etx_method_tensor_of(method, *values.at);
       if (tensor == NULL) continue;
-      if (is_written && tensor->bytes != 0) return false;
-      if (!is_written && has_indices(&tensor->value->as.tensor)) return false;
-      writes |= is_written;
+      if (tensor->bytes != 0) return false;
+      writes = true;
     }
   }
   return writes;
+}
+
+static bool reads_indices(const etx_method* method,
+                          const etx_method_record* record) {
+  for (size_t i = 0; i < record->call.argument_count; ++i) {
+    if ((record->written >> i & 1) != 0) continue;
+    etx_value_span values = etx_call_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      const etx_method_tensor* tensor =
+          *values.at == NULL ? NULL : etx_method_tensor_of(method, *values.at);
+      if (tensor != NULL && has_indices(&tensor->value->as.tensor)) return true;
+    }
+  }
+  return false;
 }
 
 bool etx_call_is_idle(const etx_method* method,
                       const etx_method_record* record) {
   return etx_op_only_sizes(record->call.op) ||
          etx_call_is_joined(method, record) ||
-         (may_depend_on_sizes(method) && writes_nothing(method, record));
+         (may_depend_on_sizes(method) && writes_no_element(method, record) &&
+          !reads_indices(method, record));
 }

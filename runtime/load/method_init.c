@@ -159,10 +159,12 @@ static etx_status take_memory(etx_method* method,
                          memory->structures.size);
   }
   method->scratch = memory->scratch;
-  method->scratch_given = memory->scratch.size;
   method->scratch.size = needed->scratch_bytes;
   method->temporary = memory->temporary;
-  method->temporary_given = memory->temporary.size;
+  if (ETX_DYNAMIC) {
+    method->scratch_given = memory->scratch.size;
+    method->temporary_given = memory->temporary.size;
+  }
   if (needed->state_bytes > 0) method->state = *memory->state;
   return ETX_OK;
 }

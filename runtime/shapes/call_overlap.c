@@ -30,11 +30,12 @@ static bool find_range(const etx_method* method, const etx_value* value,
   const bool is_input = root->storage_kind == ETX_METHOD_STORAGE_INPUT;
   out->tensor = tensor;
   out->input = is_input ? root : NULL;
-  out->block = etx_scratch_block_of(method, root);
-  out->start = tensor->root_offset + (is_input ? 0
-                                      : out->block != ETX_NO_INDEX
-                                          ? root->storage_offset
-                                          : (uintptr_t)root->storage);
+  if (ETX_DYNAMIC) out->block = etx_scratch_block_of(method, root);
+  out->start =
+      tensor->root_offset + (is_input ? 0
+                             : ETX_DYNAMIC && out->block != ETX_NO_INDEX
+                                 ? root->storage_offset
+                                 : (uintptr_t)root->storage);
   out->end = out->start + tensor->bytes;
   return true;
 }
@@ -165,7 +166,7 @@ static etx_status check_output(const etx_method* method,
   const size_t count = record->call.argument_count;
   for (size_t i = 0; i < count; ++i) {
     const etx_value* argument = record->call.arguments[i];
-    if (COMPARES_ADDRESSES && output.block == ETX_NO_INDEX &&
+    if (COMPARES_ADDRESSES && (!ETX_DYNAMIC || output.block == ETX_NO_INDEX) &&
         (is_disjoint(method, argument, start, end) ||
          (argument == value && (record->written >> i & 1) != 0))) {
       continue;

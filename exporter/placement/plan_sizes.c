@@ -9,7 +9,8 @@ enum {
   SCALES = 9,         // sizes at which all symbols are small or large together
   MOST_SAMPLES = 24,  // these, and those where symbols differ
   SAMPLE_STEPS = 20000,  // planner steps for one sample
-  GOOD_RATIO = 1020      // more layouts would not be worth their bytes
+  GOOD_RATIO = 1020,     // more layouts would not be worth their bytes,
+  SPARE_BYTES = 512      // nor where they save no more than this
 };
 
 // Planning again takes time, and every block is placed for every pair of
@@ -178,12 +179,17 @@ static void bytes_at_samples(chooser* c, const uint64_t* offsets,
   }
 }
 
-// The worst ratio to the lower bound, in thousandths.
-static uint64_t worst_ratio(const chooser* c, const uint64_t* bytes) {
+// The worst ratio to the lower bound, in thousandths. Sizes with at most
+// `spare` bytes more than their lower bound do not count.
+static uint64_t worst_ratio(const chooser* c, const uint64_t* bytes,
+                            uint64_t spare) {
   uint64_t worst = 1000;
   for (size_t s = 0; s < c->sample_count; ++s) {
     const uint64_t least = c->samples[s].least;
-    if (least == 0 || bytes[s] > UINT64_MAX / 1000) continue;
+    if (least == 0 || bytes[s] > UINT64_MAX / 1000 ||
+        bytes[s] - least <= spare) {
+      continue;
+    }
     const uint64_t ratio = bytes[s] * 1000 / least;
     if (ratio > worst) worst = ratio;
   }
@@ -211,11 +217,11 @@ static void choose_plan(chooser* c, etx_plan_solution* solution,
   uint64_t found[MOST_SAMPLES];
   bytes_at_samples(c, solution->offsets, NULL, NULL, bytes);
   for (size_t s = 0; s < c->sample_count; ++s) {
-    if (worst_ratio(c, bytes) == 1000) return;
+    if (worst_ratio(c, bytes, 0) == 1000) return;
     const uint64_t upper = order_as(c, &c->samples[s]);
     if (upper > solution->arena_bytes) continue;
     bytes_at_samples(c, c->candidate, NULL, NULL, found);
-    if (worst_ratio(c, found) >= worst_ratio(c, bytes)) continue;
+    if (worst_ratio(c, found, 0) >= worst_ratio(c, bytes, 0)) continue;
     memcpy(bytes, found, sizeof found);
     solution->arena_bytes = upper;
     memcpy(solution->offsets, c->candidate,
@@ -226,13 +232,13 @@ static void choose_plan(chooser* c, etx_plan_solution* solution,
 // The sample whose plan, as one more layout, lowers the worst ratio most;
 // SIZE_MAX: none lowers it by more than a hundredth.
 static size_t best_layout(chooser* c, const uint64_t* bytes) {
-  uint64_t best = worst_ratio(c, bytes) - 10;
+  uint64_t best = worst_ratio(c, bytes, SPARE_BYTES) - 10;
   size_t found = SIZE_MAX;
   for (size_t s = 0; s < c->sample_count; ++s) {
     uint64_t with[MOST_SAMPLES];
     bytes_at_samples(c, c->samples[s].offsets, c->samples[s].bytes, bytes,
                      with);
-    const uint64_t ratio = worst_ratio(c, with);
+    const uint64_t ratio = worst_ratio(c, with, SPARE_BYTES);
     if (ratio >= best) continue;
     best = ratio;
     found = s;
@@ -242,7 +248,7 @@ static size_t best_layout(chooser* c, const uint64_t* bytes) {
 
 static void choose_layouts(chooser* c, uint64_t* bytes, etx_size_layouts* out) {
   while (out->count < ETX_BLOB_MOST_LAYOUTS &&
-         worst_ratio(c, bytes) > GOOD_RATIO) {
+         worst_ratio(c, bytes, SPARE_BYTES) > GOOD_RATIO) {
     const size_t at = best_layout(c, bytes);
     if (at == SIZE_MAX) return;
     const sample* const s = &c->samples[at];
@@ -275,6 +281,6 @@ etx_status etx_plan_for_sizes(const etx_plan_sizes* sizes,
   ETX_TRY(take_samples(&c));
   choose_plan(&c, solution, bytes);
   if (sizes->takes_layouts) choose_layouts(&c, bytes, out);
-  out->worst_ratio = worst_ratio(&c, bytes);
+  out->worst_ratio = worst_ratio(&c, bytes, 0);
   return ETX_OK;
 }

@@ -61,7 +61,7 @@ struct etx_method_record;   // one decoded instruction
 struct etx_method_step;     // the part of a record that the run loop reads
 struct etx_method_tensor;   // address and size of a tensor's bytes
 struct etx_method_input;    // the value that the caller set for one input
-struct etx_layout_block;   // bytes of scratch that keep their place together
+struct etx_layout_block;    // bytes of scratch that keep their place together
 struct etx_scratch_member;  // a tensor in such a block
 struct etx_method_regions;  // parts that may run side by side (regions.h)
 
@@ -128,13 +128,16 @@ struct etx_method {
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
   etx_pte_plan plan;                           // in the file
   struct etx_scratch_member* scratch_members;  // by tensor
-  struct etx_layout_block* scratch_blocks;  // those of each layout in turn
+  struct etx_layout_block* scratch_blocks;     // those of each layout in turn
   size_t scratch_member_count;  // of scratch_members; 0: no compaction
   size_t scratch_block_count;   // blocks of one layout
   size_t scratch_layout_count;  // the plan's, and those of the file's places
   size_t scratch_block_room;    // of scratch_blocks
   size_t scratch_alignment;     // of all blocks, in bytes
   size_t scratch_used;          // bytes at the present sizes
+  bool
+      is_at_bounds;  // loading: sizes are upper bounds, which no call need have
+  bool failed_check;       // the model excludes these sizes
   size_t scratch_given;    // `scratch` and `temporary` state the bytes at the
   size_t temporary_given;  // upper bounds; these are what the caller gave
   struct etx_method_regions*
@@ -243,8 +246,8 @@ ETX_MUST_USE etx_status etx_method_forget(etx_method* method, etx_diag* diag);
 
 // The size of one symbol of a method, such as a length or a batch.
 typedef struct etx_named_size {
-  etx_text name;
-  int64_t size;
+  etx_text name;  // of the symbol
+  int64_t size;   // its value
 } etx_named_size;
 
 // Exact bytes of every block at given sizes of the symbols that etx files name;

@@ -133,5 +133,5 @@ int etx_cmd_bisect(int argc, char** argv) {
   etx_pool_init(&pool);
   const etx_exit code = run(&c, &pool);
   etx_pool_close(&pool);
-  return code;
+  return (int)code;
 }

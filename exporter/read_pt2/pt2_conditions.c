@@ -484,6 +484,25 @@ static etx_status add_guard_check(condition_list* list, etx_text guard) {
   return etx_pt2_add_check(graph, holds, guard);
 }
 
+// True if the condition fails at the largest size of its only symbol and at no
+// other. torch.export asserts so of a slice whose largest size is that of the
+// tensor: PyTorch's slice would then return the tensor itself. A slice of etx
+// may be the whole tensor, so such a call is not refused.
+static bool excludes_only_largest(const etx_symbols* symbols, etx_dim holds) {
+  uint32_t index = 0;
+  if (!only_symbol(symbols, holds, &index)) return false;
+  const etx_symbol* const symbol = &symbols->symbols[index];
+  if (symbol->is_late || symbol->maximum == INT64_MAX ||
+      symbol->maximum - symbol->minimum > MAX_STEPS ||
+      holds_at(symbols, holds, index, symbol->maximum)) {
+    return false;
+  }
+  for (int64_t size = symbol->minimum; size < symbol->maximum; ++size) {
+    if (!holds_at(symbols, holds, index, size)) return false;
+  }
+  return true;
+}
+
 etx_status etx_pt2_read_assertion(etx_pt2_graph* graph, const etx_json* json) {
   const etx_json* const inputs = etx_json_member(json, "inputs");
   if (inputs == NULL || inputs->kind != ETX_JSON_ARRAY || inputs->count != 2) {
@@ -496,7 +515,8 @@ etx_status etx_pt2_read_assertion(etx_pt2_graph* graph, const etx_json* json) {
   etx_dim holds = 1;
   if (condition == NULL || text == NULL || text->kind != ETX_JSON_STRING ||
       !etx_pt2_known_condition(graph, condition, &holds) ||
-      etx_pt2_always_holds(&graph->method->symbols, holds)) {
+      etx_pt2_always_holds(&graph->method->symbols, holds) ||
+      excludes_only_largest(&graph->method->symbols, holds)) {
     return ETX_OK;
   }
   return etx_pt2_add_check(graph, holds, text->string);

@@ -1,5 +1,7 @@
 #include "format/base/block_layout.h"
 
+#include <stdbool.h>
+
 // More would only align blocks to more than a line of the cache.
 enum { MAX_ALIGNMENT = 64 };
 

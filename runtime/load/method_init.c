@@ -195,7 +195,13 @@ static etx_status prepare_at_bounds(etx_method* method, etx_diag* diag) {
       if (method->inputs[i].varies) return ETX_OK;
     }
   }
-  return etx_method_shape_all(method, diag);
+  if (!ETX_DYNAMIC) return etx_method_shape_all(method, diag);
+  method->is_at_bounds = true;
+  method->failed_check = false;
+  const etx_status status = etx_method_shape_all(method, diag);
+  method->is_at_bounds = false;
+  if (method->failed_check) method->is_prepared = false;
+  return status;
 }
 
 // Initialises scratch as stock files expect it: zeros, then the initial data of

@@ -331,6 +331,18 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   return checks_later ? ETX_OK : bind_slot(method, record);
 }
 
+// A check of the model may exclude the upper bounds, at which the method is
+// loaded, and be met by the sizes of the calls.
+static etx_status run_scalar(etx_method* method, etx_call* call) {
+  const etx_status status = call->run(call);
+  if (!ETX_DYNAMIC || status == ETX_OK || !method->is_at_bounds ||
+      call->op->id != ETX_OP_check_range) {
+    return status;
+  }
+  method->failed_check = true;
+  return ETX_OK;
+}
+
 // Computes a number. Its slot keeps the kind that calls were checked with.
 static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   etx_value* slot = &method->values[record->slot];
@@ -345,7 +357,7 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
     ETX_TRY(prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) record->is_prepared = true;
-  ETX_TRY(call->run(call));
+  ETX_TRY(run_scalar(method, call));
   etx_method_mark_used(method, slot);
   if (slot->kind == kind) return ETX_OK;
   slot->kind = kind;

@@ -44,14 +44,14 @@ static inline __attribute__((always_inline)) etx_f32_vec sigmoid_of(
   return 0x1p-24f / ETX_F32_FMA(q * r, power, power + 0x1p-24f);
 }
 
-static inline __attribute__((always_inline)) etx_f32_vec silu_of(
+static inline __attribute__((always_inline, unused)) etx_f32_vec silu_of(
     etx_f32_vec x) {
   return x * sigmoid_of(x);
 }
 
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), which is x times a sigmoid:
 // nothing cancels for negative x. That of -infinity is 0.
-static inline __attribute__((always_inline)) etx_f32_vec gelu_tanh_of(
+static inline __attribute__((always_inline, unused)) etx_f32_vec gelu_tanh_of(
     etx_f32_vec x) {
   const etx_f32_vec least = ETX_F32_BROADCAST(-1e30f);
   const etx_f32_vec y = x * (x * x * 0.0713548163f + 1.59576912f);

@@ -113,7 +113,7 @@ class Method:
                 elif flag is not None and not (i == 0 and short in SIZES_ONLY):
                     reads.append(value)
         if short in ("empty.out", "empty_dim_order.out"):
-            return [], [(value, False) for value, _ in writes]
+            return [], [(value, None) for value, _ in writes]
         if in_place and args[-1] != args[0] and self.tensors(args[-1]):
             self.headers.append((args[-1], args[0], True))
         return reads, writes
@@ -174,6 +174,7 @@ class Lifespans:
     def __init__(self, method, owner, blob_inputs_mutable):
         self.method, self.owner = method, owner
         self.count = len(method.steps)
+        self.drop_sizings()
         self.written_ever = {v for _, writes in method.steps for v, _ in writes}
         self.written_ever |= set(method.plan.inputs)
         self.sources = {}
@@ -189,6 +190,15 @@ class Lifespans:
                         for p in self.meant(v)} | blob_inputs_mutable
         self.find_states()
         self.flow()
+
+    def drop_sizings(self):
+        """A call that gives a tensor its sizes (keeps: None) is no write if parts
+        of the tensor are computed in it: the first of them is."""
+        wholes = {source for _, source, _ in self.method.headers}
+        self.method.steps = [
+            (reads, [(v, bool(keeps)) for v, keeps in writes
+                     if keeps is not None or v not in wholes])
+            for reads, writes in self.method.steps]
 
     def meant(self, value):
         """Pieces whose bytes a value may show."""

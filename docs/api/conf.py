@@ -36,7 +36,8 @@ nitpick_ignore = [
         "bool", "int8_t", "int32_t", "int64_t", "size_t", "uint8_t", "uint16_t", "uint32_t",
         "uint64_t", "uintptr_t", "va_list",
         "etx_host_gate", "etx_host_thread", "etx_instance_pool_slot", "etx_instance_pool_words",
-        "etx_late_version", "etx_method_input", "etx_method_record", "etx_method_regions",
+        "etx_late_version", "etx_layout_block", "etx_method_input", "etx_method_record",
+        "etx_method_regions", "etx_scratch_member",
         "etx_method_step", "etx_method_tensor", "etx_module_method", "etx_shape_call",
     )
 ]

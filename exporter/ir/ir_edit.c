@@ -243,3 +243,13 @@ etx_status etx_ir_renumber(etx_ir_module* module, etx_ir_method* method) {
   renumber_uses(method, map);
   return ETX_OK;
 }
+
+void etx_ir_renumber_outputs(etx_ir_method* method, size_t from, size_t to) {
+  for (size_t n = from; n < to; ++n) {
+    const etx_ir_node* const node = &method->nodes[n];
+    for (size_t i = 0; i < node->output_count; ++i) {
+      if (node->outputs[i] == ETX_IR_NONE) continue;
+      method->values[node->outputs[i]].index = (uint32_t)n;
+    }
+  }
+}

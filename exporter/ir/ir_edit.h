@@ -45,4 +45,7 @@ ETX_MUST_USE etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
 ETX_MUST_USE etx_status etx_ir_renumber(etx_ir_module* module,
                                         etx_ir_method* method);
 
+// Updates the values that nodes [from, to) define after these nodes were moved.
+void etx_ir_renumber_outputs(etx_ir_method* method, size_t from, size_t to);
+
 #endif

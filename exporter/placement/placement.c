@@ -1,3 +1,4 @@
+#include "exporter/ir/ir_edit.h"
 #include "exporter/placement/placement.h"
 
 etx_status etx_placement_add(etx_pool* pool, etx_placement* placement,
@@ -71,17 +72,6 @@ bool etx_placement_has_instruction(const etx_placement* placement,
   return false;
 }
 
-void etx_placement_renumber_outputs(etx_ir_method* method, size_t from,
-                                    size_t to) {
-  for (size_t n = from; n < to; ++n) {
-    const etx_ir_node* const node = &method->nodes[n];
-    for (size_t i = 0; i < node->output_count; ++i) {
-      if (node->outputs[i] == ETX_IR_NONE) continue;
-      method->values[node->outputs[i]].index = (uint32_t)n;
-    }
-  }
-}
-
 void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to) {
   const etx_ir_node moved = method->nodes[from];
   if (from < to) {
@@ -92,8 +82,8 @@ void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to) {
             (from - to) * sizeof moved);
   }
   method->nodes[to] = moved;
-  etx_placement_renumber_outputs(method, from < to ? from : to,
-                                 (from < to ? to : from) + 1);
+  etx_ir_renumber_outputs(method, from < to ? from : to,
+                          (from < to ? to : from) + 1);
 }
 
 uint32_t etx_placement_target(const etx_placement* placement,

@@ -145,9 +145,6 @@ bool etx_placement_has_instruction(const etx_placement* placement,
 
 // Moves a node to another position of the method. Its branch stays the same.
 void etx_placement_move_node(etx_ir_method* method, size_t from, size_t to);
-// Updates the values that nodes [from, to) define after these nodes were moved.
-void etx_placement_renumber_outputs(etx_ir_method* method, size_t from,
-                                    size_t to);
 
 // The storage of a mutation's target; ETX_IR_NONE if it has none.
 uint32_t etx_placement_target(const etx_placement* placement,

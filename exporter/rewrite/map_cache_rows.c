@@ -181,15 +181,6 @@ static bool mark_needed(const cache_mapper* m, bool* marks) {
   return true;
 }
 
-static void append(etx_ir_method* method, etx_ir_node* nodes, size_t* count,
-                   const etx_ir_node* node) {
-  for (size_t i = 0; i < node->output_count; ++i) {
-    if (node->outputs[i] == ETX_IR_NONE) continue;
-    method->values[node->outputs[i]].index = (uint32_t)*count;
-  }
-  nodes[(*count)++] = *node;
-}
-
 // Moves the added nodes from the end to the start, behind what they need, or at
 // least in front of their readers.
 static etx_status order_nodes(cache_mapper* m) {
@@ -203,18 +194,19 @@ static etx_status order_nodes(cache_mapper* m) {
   const bool goes_first = mark_needed(m, marks);
   size_t count = 0;
   for (size_t i = 0; goes_first && i < total; ++i) {
-    if (marks[i]) append(method, nodes, &count, &method->nodes[i]);
+    if (marks[i]) nodes[count++] = method->nodes[i];
   }
   for (size_t i = 0; i < m->node_count; ++i) {
     if (goes_first && marks[i]) continue;
     for (size_t k = 0; !goes_first && k < m->mapped_count; ++k) {
       if (m->mapped[k].reader != i) continue;
-      append(method, nodes, &count, &method->nodes[m->node_count + k]);
+      nodes[count++] = method->nodes[m->node_count + k];
     }
-    append(method, nodes, &count, &method->nodes[i]);
+    nodes[count++] = method->nodes[i];
   }
   method->nodes = nodes;
   method->node_capacity = total;
+  etx_ir_renumber_outputs(method, 0, count);
   return ETX_OK;
 }
 

@@ -514,15 +514,6 @@ static etx_status turn_mask(ring_builder* r, size_t position,
   return ETX_OK;
 }
 
-static void append(etx_ir_method* method, etx_ir_node* nodes, size_t* count,
-                   const etx_ir_node* node) {
-  for (size_t i = 0; i < node->output_count; ++i) {
-    if (node->outputs[i] == ETX_IR_NONE) continue;
-    method->values[node->outputs[i]].index = (uint32_t)*count;
-  }
-  nodes[(*count)++] = *node;
-}
-
 static etx_status order_nodes(ring_builder* r) {
   etx_ir_method* const method = r->builder.method;
   const size_t total = method->node_count;
@@ -533,12 +524,13 @@ static etx_status order_nodes(ring_builder* r) {
   for (size_t i = 0; i < r->node_count; ++i) {
     for (size_t k = 0; k < r->before_count; ++k) {
       if (r->before[k] != i) continue;
-      append(method, nodes, &count, &method->nodes[r->node_count + k]);
+      nodes[count++] = method->nodes[r->node_count + k];
     }
-    append(method, nodes, &count, &method->nodes[i]);
+    nodes[count++] = method->nodes[i];
   }
   method->nodes = nodes;
   method->node_capacity = total;
+  etx_ir_renumber_outputs(method, 0, count);
   return etx_ir_drop_dead_nodes(r->builder.module, method);
 }
 

@@ -1,6 +1,7 @@
 #include "exporter/schedule/schedule_graph.h"
 
 #include "exporter/ir/ir_cond.h"
+#include "exporter/ir/ir_edit.h"
 #include "exporter/ir/ir_late.h"
 #include "exporter/placement/operand_reuse.h"
 
@@ -447,6 +448,6 @@ etx_status etx_schedule_graph_apply(etx_pool* pool,
     at += end - start;
   }
   memcpy(&method->nodes[first], ordered, nodes * sizeof *ordered);
-  etx_placement_renumber_outputs(method, first, first + nodes);
+  etx_ir_renumber_outputs(method, first, first + nodes);
   return ETX_OK;
 }

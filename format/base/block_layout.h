@@ -4,8 +4,7 @@
 // The plan gives every block a range of bytes for the largest sizes. In the
 // compacted layout a block starts at the largest end, at the present sizes, of
 // all blocks that lie entirely below it in the plan, or at the lowest start of
-// the plan. Three facts follow for any
-// sizes within the bounds:
+// the plan. Three facts follow for any sizes within the bounds:
 //
 //   disjoint   two blocks without a common byte in the plan have none in the
 //              layout: the lower one ends at most where the upper one starts.

@@ -1,5 +1,6 @@
-#include "exporter/ir/ir_edit.h"
 #include "exporter/placement/placement.h"
+
+#include "exporter/ir/ir_edit.h"
 
 etx_status etx_placement_add(etx_pool* pool, etx_placement* placement,
                              const etx_value_placement* place) {

@@ -140,7 +140,8 @@ typedef struct etx_method_record {
   bool has_fixed_reads;      // the same, if sizes of outputs are ignored
   bool is_sized_by_data;     // its kernel sets the sizes of its outputs
   bool is_prepared;
-  bool is_idle;  // its kernel would do nothing, so it is no step
+  bool is_idle;   // its kernel would do nothing, so it is no step
+  bool is_apart;  // its outputs share no byte with other arguments at any sizes
   bool writes_state;
   uint8_t late;   // etx_record_late, of this shape phase
   etx_call call;  // of kernels, scalars and views. Jumps and moves use

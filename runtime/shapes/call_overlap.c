@@ -82,8 +82,9 @@ static bool have_same_layout(const byte_range* a, const byte_range* b) {
          (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y));
 }
 
+// Clears `all_sizes` if the answer may differ at other sizes.
 static bool overlap(const etx_method* method, const byte_range* a,
-                    const byte_range* b) {
+                    const byte_range* b, bool* all_sizes) {
   if (a->input != b->input) return false;
   if (ETX_DYNAMIC && (a->block != ETX_NO_INDEX || b->block != ETX_NO_INDEX)) {
     // Compacted scratch shares no bytes with other memory.
@@ -92,6 +93,7 @@ static bool overlap(const etx_method* method, const byte_range* a,
         etx_scratch_relation(method, a->block, b->block);
     if (relation != ETX_BLOCKS_TOGETHER) return relation != ETX_BLOCKS_APART;
   }
+  if (ETX_DYNAMIC) *all_sizes = false;
   return a->start < b->end && b->start < a->end;
 }
 
@@ -121,9 +123,8 @@ static etx_status compare(const etx_method* method,
 // Compares an output with the values of an argument. A written argument
 // contains the output itself, which is skipped once.
 static etx_status compare_values(const etx_method* method,
-                                 const etx_method_record* record,
-                                 size_t argument, const byte_range* output,
-                                 etx_diag* diag) {
+                                 etx_method_record* record, size_t argument,
+                                 const byte_range* output, etx_diag* diag) {
   etx_value_span values = etx_call_argument_values(&record->call, argument);
   bool is_itself = (record->written >> argument & 1) == 0;
   for (; values.at != values.end; ++values.at) {
@@ -131,8 +132,12 @@ static etx_status compare_values(const etx_method* method,
     byte_range other;
     if (!is_itself && item == output->tensor->value) {
       is_itself = true;
-    } else if (find_range(method, item, &other) &&
-               overlap(method, output, &other)) {
+    } else if (!find_range(method, item, &other)) {
+      // An empty tensor has bytes at other sizes.
+      if (ETX_DYNAMIC && item != NULL && item->kind == ETX_VALUE_TENSOR) {
+        record->is_apart = false;
+      }
+    } else if (overlap(method, output, &other, &record->is_apart)) {
       ETX_TRY(compare(method, record, argument, output, &other, diag));
     }
   }
@@ -157,10 +162,14 @@ static inline bool is_disjoint(const etx_method* method, const etx_value* value,
 }
 
 static etx_status check_output(const etx_method* method,
-                               const etx_method_record* record,
+                               etx_method_record* record,
                                const etx_value* value, etx_diag* diag) {
   byte_range output;
-  if (!find_range(method, value, &output)) return ETX_OK;
+  const bool has_bytes = find_range(method, value, &output);
+  if (ETX_DYNAMIC && (!has_bytes || output.block == ETX_NO_INDEX)) {
+    record->is_apart = false;
+  }
+  if (!has_bytes) return ETX_OK;
   const uintptr_t start = (uintptr_t)value->as.tensor.data;
   const uintptr_t end = start + output.tensor->bytes;
   const size_t count = record->call.argument_count;
@@ -177,8 +186,10 @@ static etx_status check_output(const etx_method* method,
 }
 
 etx_status etx_method_check_overlap(const etx_method* method,
-                                    const etx_method_record* record,
-                                    etx_diag* diag) {
+                                    etx_method_record* record, etx_diag* diag) {
+  // Without control flow the roots of all tensors are the same in each phase.
+  if (ETX_DYNAMIC && record->is_apart && method->flow == 0) return ETX_OK;
+  if (ETX_DYNAMIC) record->is_apart = true;
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
     etx_value_span values =
         etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));

@@ -156,6 +156,51 @@ static void memory_of_the_caller_overlaps_only_its_own_views(void** state) {
   assert_refused(load(p), ETX_BAD_FILE, "argument 1 overlaps an output");
 }
 
+// c = relu(a) + relu(b), computed in the bytes of relu(b): that is in place at
+// equal sizes, and writes too much where b is broadcast.
+static void an_overlap_that_only_other_sizes_have_is_refused(void** state) {
+  (void)state;
+  test_program* p = start();
+  int inputs[2], scratches[2];
+  for (int i = 0; i < 2; ++i) {
+    const char name[2] = {(char)('a' + i), '\0'};
+    const uint32_t symbol = test_symbol(p, name, 1, 4);
+    inputs[i] = test_input(
+        p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4))),
+        name);
+    test_dim(p, (uint32_t)i, 0, symbol, 1, 0);
+    scratches[i] = test_dynamic(
+        p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), (uint64_t)(16 * i)));
+    test_call(p, "aten::relu", "out",
+              ARGS(inputs[i], scratches[i], scratches[i]));
+  }
+  const int c =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 16));
+  test_call(p, "aten::add", "out",
+            ARGS(scratches[0], scratches[1], test_int(p, 1), c, c));
+  test_output(p, c, "c");
+  test_blob(p);
+  etx_program program;
+  test_loaded loaded;
+  float data[4] = {1, 2, 3, 4};
+  const etx_tensor four = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 4);
+  const etx_tensor two = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2);
+  const etx_tensor one = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 1);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
+  etx_method* const method = &loaded.method;
+  assert_ok(etx_method_set_input(method, 0, &two, &diag));
+  assert_ok(etx_method_set_input(method, 1, &two, &diag));
+  assert_ok(etx_method_run(method, &diag));
+  assert_ok(etx_method_set_input(method, 0, &four, &diag));
+  assert_ok(etx_method_set_input(method, 1, &one, &diag));
+  assert_refused(etx_method_run(method, &diag), ETX_BAD_FILE,
+                 "argument 1 overlaps an output");
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_VERIFIER, a_product_may_not_be_its_own_factor),
@@ -168,6 +213,8 @@ int main(void) {
       unit_test_with(ETX_VERIFIER, none_in_a_list_of_tensors_is_refused),
       unit_test_with(ETX_VERIFIER,
                      memory_of_the_caller_overlaps_only_its_own_views),
+      unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
+                     an_overlap_that_only_other_sizes_have_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,13 +161,13 @@ static void memory_of_the_caller_overlaps_only_its_own_views(void** state) {
 static void an_overlap_that_only_other_sizes_have_is_refused(void** state) {
   (void)state;
   test_program* p = start();
+  static const char* const names[2] = {"a", "b"};
   int inputs[2], scratches[2];
   for (int i = 0; i < 2; ++i) {
-    const char name[2] = {(char)('a' + i), '\0'};
-    const uint32_t symbol = test_symbol(p, name, 1, 4);
+    const uint32_t symbol = test_symbol(p, names[i], 1, 4);
     inputs[i] = test_input(
         p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4))),
-        name);
+        names[i]);
     test_dim(p, (uint32_t)i, 0, symbol, 1, 0);
     scratches[i] = test_dynamic(
         p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), (uint64_t)(16 * i)));

@@ -57,13 +57,35 @@ typedef struct etx_method_memory {
   const etx_planned_memory* state;  // NULL only if state_bytes is 0
 } etx_method_memory;
 
-struct etx_method_record;   // one decoded instruction
-struct etx_method_step;     // the part of a record that the run loop reads
-struct etx_method_tensor;   // address and size of a tensor's bytes
-struct etx_method_input;    // the value that the caller set for one input
-struct etx_layout_block;    // bytes of scratch that keep their place together
-struct etx_scratch_member;  // a tensor in such a block
-struct etx_method_regions;  // parts that may run side by side (regions.h)
+struct etx_method_record;    // one decoded instruction
+struct etx_method_step;      // the part of a record that the run loop reads
+struct etx_method_tensor;    // address and size of a tensor's bytes
+struct etx_method_input;     // the value that the caller set for one input
+struct etx_layout_block;     // bytes of scratch that keep their place together
+struct etx_scratch_member;   // a tensor in such a block
+struct etx_method_regions;   // parts that may run side by side (regions.h)
+struct etx_size_expression;  // a size as a function of symbols
+struct etx_size_tensor;      // the sizes of a tensor as such functions
+struct etx_size_record;      // how a record is prepared when sizes change
+
+// Sizes of all tensors as functions of the symbols: what a change of sizes
+// computes instead of calling shape functions (runtime/shapes/size_program.h).
+typedef struct etx_size_program {
+  struct etx_size_expression* expressions;
+  int64_t* values;  // of the expressions, at the present sizes
+  int64_t* dims;    // of dynamic tensors: numbers, or handles of expressions
+  struct etx_size_tensor* tensors;  // by tensor
+  struct etx_size_record* records;  // by record
+  uint8_t* numbers;         // by value: the expression of a number that varies
+  size_t expression_room;   // of expressions and values; 0: no program
+  size_t dim_count;         // of dims
+  size_t tensor_count;      // of tensors
+  size_t record_count;      // of records
+  size_t number_count;      // of numbers
+  size_t expression_count;  // that are in use
+  bool is_tried;            // building was tried
+  bool is_used;             // building succeeded
+} etx_size_program;
 
 // Called before and after each kernel, for profiling. The call has the operator
 // and the arguments, at their current sizes.
@@ -135,6 +157,8 @@ struct etx_method {
   size_t scratch_block_room;    // of scratch_blocks
   size_t scratch_alignment;     // of all blocks, in bytes
   size_t scratch_used;          // bytes at the present sizes
+  etx_size_program sizes;       // if the method has dynamic sizes
+  uint64_t phases;              // times that sizes were computed
   bool
       is_at_bounds;  // loading: sizes are upper bounds, which no call need have
   bool failed_check;       // the model excludes these sizes

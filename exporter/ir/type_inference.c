@@ -174,7 +174,8 @@ etx_status etx_type_inference_outputs(etx_ir_method* method,
       get_integer,
       get_real,
       set_output,
-      call->declared == NULL ? NULL : set_output_at_most};
+      call->declared == NULL ? NULL : set_output_at_most,
+      NULL};
   if (op->shape == NULL || self.shape_count > ETX_TYPE_INFERENCE_MAX_OUTPUTS) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "the output sizes of '%s.%s' depend on its data",

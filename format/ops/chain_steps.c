@@ -60,23 +60,34 @@ static etx_text next_word(etx_text* rest) {
   return word;
 }
 
-static bool read_word(etx_text word, size_t other_count, uint8_t* out_step) {
+static bool read_number(etx_text word, size_t other_count, uint8_t* out_step) {
   size_t number = 0;
-  if (etx_text_is(word, "x")) {
-    *out_step = ETX_STEP_X;
-    return true;
-  }
-  for (int step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
-    *out_step = (uint8_t)step;
-    if (etx_text_is(word, etx_chain_step_name(*out_step))) return true;
-  }
-  if (word.size == 0 || word.size > 2) return false;
+  if (word.size > 2) return false;
   for (size_t i = 0; i < word.size; ++i) {
     if (word.data[i] < '0' || word.data[i] > '9') return false;
     number = number * 10 + (size_t)(word.data[i] - '0');
   }
   *out_step = (uint8_t)number;
   return number < other_count && number < ETX_CHAIN_MAX_OTHERS;
+}
+
+static bool read_word(etx_text word, size_t other_count, uint8_t* out_step) {
+  if (word.size == 0) return false;
+  const char first = word.data[0];
+  if (first >= '0' && first <= '9') {
+    return read_number(word, other_count, out_step);
+  }
+  if (word.size == 1 && first == 'x') {
+    *out_step = ETX_STEP_X;
+    return true;
+  }
+  for (int step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
+    const char* const name = etx_chain_step_name((uint8_t)step);
+    if (name[0] != first || !etx_text_is(word, name)) continue;
+    *out_step = (uint8_t)step;
+    return true;
+  }
+  return false;
 }
 
 // True if the words before the next one are the parameters of its step.

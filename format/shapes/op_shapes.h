@@ -93,6 +93,10 @@ typedef struct etx_shape_call {
   // operators are refused.
   etx_status (*output_at_most)(void* context, size_t index,
                                const etx_shape* most);
+  // Set if a shape function made a decision that not all values of the symbols
+  // share: then it may have accepted what it refuses for some of them, and its
+  // results hold for the others only. NULL: the caller does not ask.
+  bool* undecided;
 } etx_shape_call;
 
 // True for operators that may pass an output to `output_at_most`: a list, which
@@ -117,16 +121,27 @@ etx_status etx_dim_minimum(const etx_shape_call* call, etx_dim a, etx_dim b,
                            etx_dim* out);
 etx_status etx_dim_maximum(const etx_shape_call* call, etx_dim a, etx_dim b,
                            etx_dim* out);
-bool etx_dim_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
-void etx_dim_bounds(const etx_shape_call* call, etx_dim a, int64_t* low,
-                    int64_t* high);
 
-// True if `dim` is a number (every size is one without an etx_dim_math).
-bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim);
-// True if `dim` equals `number` for every value of its symbols.
+// Questions about sizes. Those of the first group set `undecided` if the answer
+// depends on the values of the symbols, or may do.
+//
+// True if `a` equals `b`, or `number`, for every value of the symbols.
+bool etx_dim_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
 bool etx_dim_is(const etx_shape_call* call, etx_dim dim, int64_t number);
 // True if no value of the symbols makes `a` equal to `b`.
 bool etx_dim_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
+// True if `a` is less than `b` for every value of the symbols.
+bool etx_dim_is_below(const etx_shape_call* call, etx_dim a, etx_dim b);
+// True if `dim` is a number (every size is one without an etx_dim_math).
+bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim);
+// Smallest and largest value over the symbols' bounds.
+void etx_dim_bounds(const etx_shape_call* call, etx_dim a, int64_t* low,
+                    int64_t* high);
+// The same without `undecided`: for callers that refuse "no", or for which both
+// answers lead to the same result.
+bool etx_dim_always_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
+bool etx_dim_always_is(const etx_shape_call* call, etx_dim dim, int64_t number);
+bool etx_dim_is_symbolic(const etx_shape_call* call, etx_dim dim);
 
 // A size for a message: the number, or the upper bound of a symbolic size.
 int64_t etx_dim_for_message(const etx_shape_call* call, etx_dim dim);

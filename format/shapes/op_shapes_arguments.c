@@ -41,7 +41,7 @@ bool etx_shape_boolean(const etx_shape_call* call, size_t argument) {
 etx_status etx_shape_number(const etx_shape_call* call, size_t argument,
                             size_t item, int64_t* out_number) {
   const etx_dim value = call->integer(call->context, argument, item);
-  if (!etx_shape_is_number(call, value)) {
+  if (etx_dim_is_symbolic(call, value)) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
                                "'%t' is a dynamic size, expected a number",
                                argument_name(call, argument));
@@ -72,7 +72,7 @@ etx_status etx_shape_dimension(const etx_shape_call* call, size_t argument,
 
 etx_status etx_shape_check_equal(const etx_shape_call* call, const char* what,
                                  etx_dim expected, etx_dim found) {
-  if (etx_dim_equal(call, expected, found)) return ETX_OK;
+  if (etx_dim_always_equal(call, expected, found)) return ETX_OK;
   return etx_shape_refuse(call, "%s is %i, expected %i", what,
                           etx_dim_for_message(call, found),
                           etx_dim_for_message(call, expected));
@@ -88,10 +88,11 @@ etx_status etx_shape_check_rank(const etx_shape_call* call, const char* what,
 // Broadcasts one size into another.
 static etx_status broadcast_dim(const etx_shape_call* call, etx_dim* into,
                                 etx_dim dim) {
-  if (etx_dim_equal(call, *into, dim) || etx_dim_is(call, dim, 1)) {
+  if (etx_dim_always_equal(call, *into, dim) ||
+      etx_dim_always_is(call, dim, 1)) {
     return ETX_OK;
   }
-  if (etx_dim_is(call, *into, 1)) {
+  if (etx_dim_always_is(call, *into, 1)) {
     *into = dim;
     return ETX_OK;
   }
@@ -122,8 +123,8 @@ etx_status etx_shape_check_broadcasts(const etx_shape_call* call,
   }
   for (size_t i = extra; i < from->rank; ++i) {
     const size_t at = (size_t)to->rank + i - from->rank;
-    if (etx_dim_is(call, from->dims[i], 1)) continue;
-    if (etx_dim_equal(call, from->dims[i], to->dims[at])) continue;
+    if (etx_dim_always_is(call, from->dims[i], 1)) continue;
+    if (etx_dim_always_equal(call, from->dims[i], to->dims[at])) continue;
     return etx_shape_refuse(call, "size %i does not broadcast to %i",
                             etx_dim_for_message(call, from->dims[i]),
                             etx_dim_for_message(call, to->dims[at]));

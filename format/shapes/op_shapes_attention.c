@@ -20,7 +20,7 @@ static etx_status broadcast_heads(const etx_shape_call* call, etx_shape* batch,
   }
   etx_dim* heads = &batch->dims[batch->rank - 1];
   const etx_dim expected = query->dims[query->rank - 1];
-  if (etx_dim_equal(call, *heads, expected)) return ETX_OK;
+  if (etx_dim_always_equal(call, *heads, expected)) return ETX_OK;
   int64_t divided = 0, divisor = 0, most;
   etx_dim_bounds(call, expected, &divided, &most);
   etx_dim_bounds(call, *heads, &divisor, &most);
@@ -119,7 +119,7 @@ static etx_status read_ordered(const etx_shape_call* call, const char* what,
 static etx_status check_batch_and_heads(const etx_shape_call* call,
                                         const char* what, const etx_shape* side,
                                         const etx_shape* query) {
-  if (!etx_dim_is(call, side->dims[0], 1)) {
+  if (!etx_dim_always_is(call, side->dims[0], 1)) {
     ETX_TRY(etx_shape_check_equal(call, what, query->dims[0], side->dims[0]));
   }
   etx_shape batch = batch_of(side);
@@ -172,16 +172,13 @@ static const cache_layout sequence_first = {1, 2};
 // values of the symbols.
 static etx_status check_start(const etx_shape_call* call, etx_dim start,
                               etx_dim count, etx_dim size) {
-  etx_dim end, excess;
-  int64_t low, high;
-  etx_dim_bounds(call, start, &low, &high);
-  if (high < 0) {
-    return etx_shape_refuse(call, "the start is %i, expected at least 0", high);
+  etx_dim end;
+  if (etx_dim_is_below(call, start, 0)) {
+    return etx_shape_refuse(call, "the start is %i, expected at least 0",
+                            etx_dim_for_message(call, start));
   }
   ETX_TRY(etx_dim_add(call, start, count, &end));
-  ETX_TRY(etx_dim_subtract(call, end, size, &excess));
-  etx_dim_bounds(call, excess, &low, &high);
-  if (low <= 0) return ETX_OK;
+  if (!etx_dim_is_below(call, size, end)) return ETX_OK;
   return etx_shape_refuse(call, "rows end at %i, the cache has %i",
                           etx_dim_for_message(call, end),
                           etx_dim_for_message(call, size));

@@ -27,9 +27,7 @@ static etx_status forward_size(const etx_shape_call* call, const conv_window* w,
   ETX_TRY(etx_dim_multiply(call, reach, w->dilation, &reach));
   ETX_TRY(etx_dim_add(call, in, 2 * w->padding - 1, &span));
   ETX_TRY(etx_dim_subtract(call, span, reach, &span));
-  int64_t low, high;
-  etx_dim_bounds(call, span, &low, &high);
-  if (high < 0) {
+  if (etx_dim_is_below(call, span, 0)) {
     return etx_shape_refuse(call,
                             "the window is larger than the padded size "
                             "%i",
@@ -57,8 +55,9 @@ static etx_status transposed_size(const etx_shape_call* call,
   ETX_TRY(etx_dim_add(call, size, reach, &size));
   const int64_t constant = w->output_padding + 1 - 2 * w->padding;
   ETX_TRY(etx_dim_add(call, size, constant, out));
-  if (!etx_shape_is_number(call, *out) || *out >= least) return ETX_OK;
-  return etx_shape_refuse(call, "the result's size is %i, expected more", *out);
+  if (!etx_dim_is_below(call, *out, least)) return ETX_OK;
+  return etx_shape_refuse(call, "the result's size is %i, expected more",
+                          etx_dim_for_message(call, *out));
 }
 
 // Channels of a convolution: in and out, checked against the groups.

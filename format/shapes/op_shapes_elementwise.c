@@ -132,6 +132,15 @@ etx_status etx_shape_divide_mode(etx_shape_call* call) {
   return put(call, &out);
 }
 
+static bool have_equal_sizes(const etx_shape_call* call, const etx_shape* a,
+                             const etx_shape* b) {
+  if (a->rank != b->rank) return false;
+  for (size_t i = 0; i < a->rank; ++i) {
+    if (!etx_dim_always_equal(call, a->dims[i], b->dims[i])) return false;
+  }
+  return true;
+}
+
 // True if a tensor of the list has one element, or is a vector of the size of
 // `shape`'s last dimension.
 static bool is_repeated(const etx_shape_call* call, const etx_shape* other,
@@ -143,9 +152,9 @@ static bool is_repeated(const etx_shape_call* call, const etx_shape* other,
   if (other->rank == 0) return true;
   if (front + 1 < other->rank) return false;
   const etx_dim last = other->dims[other->rank - 1];
-  return etx_dim_is(call, last, 1) ||
-         (shape->rank > 0 &&
-          etx_dim_equal(call, last, shape->dims[shape->rank - 1]));
+  return (shape->rank > 0 &&
+          etx_dim_always_equal(call, last, shape->dims[shape->rank - 1])) ||
+         etx_dim_is(call, last, 1);
 }
 
 etx_status etx_shape_check_others(const etx_shape_call* call, size_t argument,
@@ -154,7 +163,10 @@ etx_status etx_shape_check_others(const etx_shape_call* call, size_t argument,
   for (size_t i = 0; i < count; ++i) {
     etx_shape other;
     ETX_TRY(etx_shape_tensor_item(call, argument, i, &other));
-    if (is_repeated(call, &other, shape)) continue;
+    if (have_equal_sizes(call, &other, shape) ||
+        is_repeated(call, &other, shape)) {
+      continue;
+    }
     ETX_TRY(etx_shape_check_rank(call, "another tensor", &other, shape->rank));
     for (size_t d = 0; d < other.rank; ++d) {
       ETX_TRY(etx_shape_check_equal(call, "a size of another tensor",
@@ -269,8 +281,9 @@ etx_status etx_shape_sizes(etx_shape_call* call) {
   etx_shape out = {.dtype = ETX_DTYPE_FROM_OUT};
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim size = call->integer(call->context, 0, i);
-    if (etx_shape_is_number(call, size) && size < 0) {
-      return etx_shape_refuse(call, "size %i is negative", size);
+    if (etx_dim_is_below(call, size, 0)) {
+      return etx_shape_refuse(call, "size %i is negative",
+                              etx_dim_for_message(call, size));
     }
     ETX_TRY(etx_shape_insert(call, &out, out.rank, size));
   }
@@ -317,6 +330,21 @@ static etx_status check_step(const etx_shape_call* call, double start,
                           step, start, end);
 }
 
+// The same for integers of which some are symbolic.
+static etx_status check_symbolic_step(const etx_shape_call* call,
+                                      const etx_dim whole[3]) {
+  if (etx_dim_is(call, whole[2], 0)) {
+    return etx_shape_refuse(call, "the step is 0");
+  }
+  const bool is_down = etx_dim_is_below(call, whole[2], 0);
+  if (!etx_dim_is_below(call, whole[is_down ? 0 : 1], whole[is_down ? 1 : 0])) {
+    return ETX_OK;
+  }
+  return etx_shape_refuse(call, "the step does not lead from %i to %i",
+                          etx_dim_for_message(call, whole[0]),
+                          etx_dim_for_message(call, whole[1]));
+}
+
 static etx_status put_steps(etx_shape_call* call, size_t count,
                             const size_t* arguments) {
   etx_shape out = {.dtype = ETX_DTYPE_FROM_OUT, .rank = 1};
@@ -329,7 +357,7 @@ static etx_status put_steps(etx_shape_call* call, size_t count,
     const size_t at = count == 1 ? 1 : i;
     if (call->kind(call->context, argument) == ETX_SHAPE_INT) {
       whole[at] = call->integer(call->context, argument, 0);
-      is_known = is_known && etx_shape_is_number(call, whole[at]);
+      is_known = is_known && !etx_dim_is_symbolic(call, whole[at]);
       real[at] = (double)whole[at];
     } else {
       is_whole = false;
@@ -337,6 +365,7 @@ static etx_status put_steps(etx_shape_call* call, size_t count,
     }
   }
   if (is_known) ETX_TRY(check_step(call, real[0], real[1], real[2]));
+  if (is_whole && !is_known) ETX_TRY(check_symbolic_step(call, whole));
   if (is_whole) {
     ETX_TRY(integer_steps(call, whole[0], whole[1], whole[2], &out.dims[0]));
   } else if (!is_known) {

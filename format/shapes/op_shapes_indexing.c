@@ -245,12 +245,7 @@ static etx_status check_index_sizes(const etx_shape_call* call,
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim found = i < index->rank ? index->dims[i] : 1;
     const etx_dim most = i < shape->rank ? shape->dims[i] : 1;
-    etx_dim excess;
-    if (i == at) continue;
-    ETX_TRY(etx_dim_subtract(call, found, most, &excess));
-    int64_t low, high;
-    etx_dim_bounds(call, excess, &low, &high);
-    if (low <= 0) continue;
+    if (i == at || !etx_dim_is_below(call, most, found)) continue;
     return etx_shape_refuse(call, "size %i of 'index' exceeds size %i of '%s'",
                             etx_dim_for_message(call, found),
                             etx_dim_for_message(call, most), what);

@@ -107,12 +107,10 @@ etx_status etx_shape_group_norm(etx_shape_call* call) {
                            &stated));
   ETX_TRY(etx_shape_check_equal(call, "the product of N, C and HxW", numel,
                                 stated));
-  int64_t least[3], high;
   for (size_t i = 0; i < 3; ++i) {
-    etx_dim_bounds(call, call->integer(call->context, 3 + i, 0), &least[i],
-                   &high);
-  }
-  if (least[0] < 0 || least[1] < 0 || least[2] < 0) {
+    if (etx_dim_is_below(call, -1, call->integer(call->context, 3 + i, 0))) {
+      continue;
+    }
     return etx_shape_refuse(call, "N, C or HxW is negative");
   }
   if (groups <= 0 ||

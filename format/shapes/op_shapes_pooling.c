@@ -54,9 +54,7 @@ static etx_status window_count(const etx_shape_call* call, const pool_window* w,
   etx_dim span;
   ETX_TRY(etx_dim_add(call, in, 2 * w->padding - reach, &span));
   if (w->ceil_mode) ETX_TRY(etx_dim_add(call, span, w->stride - 1, &span));
-  int64_t low, high;
-  etx_dim_bounds(call, span, &low, &high);
-  if (high < 0) {
+  if (etx_dim_is_below(call, span, 0)) {
     return etx_shape_refuse(call,
                             "a window of %i elements is larger than the "
                             "padded size %i",
@@ -188,8 +186,9 @@ etx_status etx_shape_adaptive_pool(etx_shape_call* call) {
       return etx_shape_refuse(call, "a plane of 'self' has no elements");
     }
     *size = call->integer(call->context, 1, i);
-    if (etx_shape_is_number(call, *size) && *size < 0) {
-      return etx_shape_refuse(call, "the result's size is %i", *size);
+    if (etx_dim_is_below(call, *size, 0)) {
+      return etx_shape_refuse(call, "the result's size is %i",
+                              etx_dim_for_message(call, *size));
     }
   }
   return call->output(call->context, 0, &self);

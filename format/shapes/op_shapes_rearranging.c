@@ -18,8 +18,9 @@ static etx_status add_reach(const etx_shape_call* call, etx_dim size,
 
 static etx_status check_not_negative(const etx_shape_call* call,
                                      const char* what, etx_dim dim) {
-  if (!etx_shape_is_number(call, dim) || dim >= 0) return ETX_OK;
-  return etx_shape_refuse(call, "%s is %i, expected at least 0", what, dim);
+  if (!etx_dim_is_below(call, dim, 0)) return ETX_OK;
+  return etx_shape_refuse(call, "%s is %i, expected at least 0", what,
+                          etx_dim_for_message(call, dim));
 }
 
 // (self, size, stride, storage_offset): self's elements in the order of
@@ -48,16 +49,13 @@ etx_status etx_shape_as_strided(etx_shape_call* call) {
   }
   // With a size of 0 no element is read.
   if (is_empty) return put(call, &out);
-  etx_dim numel, excess;
+  etx_dim numel;
   for (size_t i = 0; i < rank; ++i) {
     ETX_TRY(add_reach(call, out.dims[i], call->integer(call->context, 2, i),
                       &last));
   }
   ETX_TRY(etx_shape_numel(call, &self, &numel));
-  ETX_TRY(etx_dim_subtract(call, last, numel, &excess));
-  int64_t low, high;
-  etx_dim_bounds(call, excess, &low, &high);
-  if (high >= 0) {
+  if (!etx_dim_is_below(call, last, numel)) {
     return etx_shape_refuse(call, "element %i is read, 'self' has %i",
                             etx_dim_for_message(call, last),
                             etx_dim_for_message(call, numel));
@@ -101,10 +99,9 @@ etx_status etx_shape_unfold(etx_shape_call* call) {
   ETX_TRY(etx_shape_number(call, 2, 0, &size));
   ETX_TRY(etx_shape_number(call, 3, 0, &step));
   const etx_dim whole = self.rank == 0 ? 1 : self.dims[at];
-  int64_t low, high;
-  etx_dim_bounds(call, whole, &low, &high);
-  if (size < 0 || size > high) {
-    return etx_shape_refuse(call, "a window of %i in a size of %i", size, high);
+  if (size < 0 || etx_dim_is_below(call, whole, size)) {
+    return etx_shape_refuse(call, "a window of %i in a size of %i", size,
+                            etx_dim_for_message(call, whole));
   }
   if (step <= 0) {
     return etx_shape_refuse(call, "the step is %i, expected at least 1", step);
@@ -276,10 +273,8 @@ static etx_status reflect_or_replicate(const etx_shape_call* call, size_t dims,
     const size_t at = self.rank - 1 - i / 2;
     const etx_dim pad = call->integer(call->context, 1, i);
     etx_dim room;
-    int64_t low, high;
     ETX_TRY(etx_dim_subtract(call, self.dims[at], pad, &room));
-    etx_dim_bounds(call, room, &low, &high);
-    if (reflects && high <= 0) {
+    if (reflects && etx_dim_is_below(call, room, 1)) {
       return etx_shape_refuse(call, "a pad of %i in a size of %i",
                               etx_dim_for_message(call, pad),
                               etx_dim_for_message(call, self.dims[at]));

@@ -19,8 +19,9 @@ static etx_status check_images(const etx_shape_call* call, const char* what,
 static etx_status put(const etx_shape_call* call, const etx_shape* out) {
   for (size_t i = 2; i < out->rank; ++i) {
     const etx_dim size = out->dims[i];
-    if (etx_shape_is_number(call, size) && size < 1) {
-      return etx_shape_refuse(call, "the result's size is %i", size);
+    if (etx_dim_is_below(call, size, 1)) {
+      return etx_shape_refuse(call, "the result's size is %i",
+                              etx_dim_for_message(call, size));
     }
   }
   return call->output(call->context, 0, out);
@@ -35,7 +36,7 @@ static etx_status check_two_numbers(const etx_shape_call* call,
 }
 
 // Scales a symbolic size. This is exact only if the scale is an integer divided
-// by a power of two.
+// by a power of two, and for sizes that float32 has.
 static etx_status scale_symbol(const etx_shape_call* call, double scale,
                                etx_dim* size) {
   int64_t divisor = 1;
@@ -50,6 +51,9 @@ static etx_status scale_symbol(const etx_shape_call* call, double scale,
                                "multiple of 1/1024",
                                scale);
   }
+  if (etx_dim_is_below(call, 1 << 24, *size)) {
+    return etx_shape_refuse_as(call, ETX_OUT_OF_RANGE, "a size overflows");
+  }
   ETX_TRY(etx_dim_multiply(call, *size, (int64_t)factor, size));
   return etx_dim_floor_divide(call, *size, divisor, size);
 }
@@ -61,7 +65,7 @@ static etx_status scale_size(const etx_shape_call* call, double scale,
     return etx_shape_refuse(call, "the scale is %f, expected more than 0",
                             scale);
   }
-  if (!etx_shape_is_number(call, *size)) {
+  if (etx_dim_is_symbolic(call, *size)) {
     return scale_symbol(call, scale, size);
   }
   const double scaled = (double)(float)*size * scale;

@@ -6,6 +6,22 @@ static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
 }
 
+// Refuses an index that is beyond `size` for all values of the symbols. A
+// negative one counts from the end.
+static etx_status check_index(const etx_shape_call* call, etx_dim index,
+                              etx_dim size) {
+  etx_dim needed;  // the least size that has the index
+  if (etx_dim_is_below(call, index, 0)) {
+    ETX_TRY(etx_dim_multiply(call, index, -1, &needed));
+  } else {
+    ETX_TRY(etx_dim_add(call, index, 1, &needed));
+  }
+  if (!etx_dim_is_below(call, size, needed)) return ETX_OK;
+  const int64_t most = etx_dim_for_message(call, size);
+  return etx_shape_refuse(call, "index %i is not in %i..%i",
+                          etx_dim_for_message(call, index), -most, most - 1);
+}
+
 etx_status etx_shape_select(etx_shape_call* call) {
   etx_shape self;
   size_t at;
@@ -14,13 +30,7 @@ etx_status etx_shape_select(etx_shape_call* call) {
     return etx_shape_refuse(call, "'self' has no dimension to select from");
   }
   ETX_TRY(etx_shape_dimension(call, 1, 0, self.rank, &at));
-  const etx_dim index = call->integer(call->context, 2, 0);
-  const etx_dim size = self.dims[at];
-  if (etx_shape_is_number(call, index) && etx_shape_is_number(call, size) &&
-      (index < -size || index >= size)) {
-    return etx_shape_refuse(call, "index %i is not in %i..%i", index, -size,
-                            size - 1);
-  }
+  ETX_TRY(check_index(call, call->integer(call->context, 2, 0), self.dims[at]));
   etx_shape_remove(&self, at);
   return put(call, &self);
 }
@@ -29,10 +39,11 @@ etx_status etx_shape_select(etx_shape_call* call) {
 // the result is clamped to 0..size.
 static etx_status clamp_bound(const etx_shape_call* call, etx_dim value,
                               etx_dim size, etx_dim* out) {
-  int64_t low, high;
-  etx_dim_bounds(call, value, &low, &high);
-  if (low >= 0) return etx_dim_minimum(call, value, size, out);
-  if (high >= 0) {
+  const bool is_negative = etx_dim_is_below(call, value, 0);
+  if (!is_negative && etx_dim_is_below(call, -1, value)) {
+    return etx_dim_minimum(call, value, size, out);
+  }
+  if (!is_negative) {
     return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
                                "a slice bound may be negative or not");
   }
@@ -93,15 +104,17 @@ etx_status etx_shape_narrow(etx_shape_call* call) {
   const etx_dim start = call->integer(call->context, 2, 0);
   const etx_dim length = call->integer(call->context, 3, 0);
   const etx_dim size = self.dims[at];
-  if (etx_shape_is_number(call, start) && etx_shape_is_number(call, length) &&
-      etx_shape_is_number(call, size)) {
-    const etx_dim from = start < 0 ? start + size : start;
-    if (from < 0 || from > size || length < 0 || length > size - from) {
-      return etx_shape_refuse(call,
-                              "%i elements from %i are not in a size of "
-                              "%i",
-                              length, start, size);
-    }
+  etx_dim from = start, end;
+  if (etx_dim_is_below(call, start, 0)) {
+    ETX_TRY(etx_dim_add(call, start, size, &from));
+  }
+  ETX_TRY(etx_dim_add(call, from, length, &end));
+  if (etx_dim_is_below(call, from, 0) || etx_dim_is_below(call, length, 0) ||
+      etx_dim_is_below(call, size, end)) {
+    return etx_shape_refuse(call, "%i elements from %i are not in a size of %i",
+                            etx_dim_for_message(call, length),
+                            etx_dim_for_message(call, start),
+                            etx_dim_for_message(call, size));
   }
   self.dims[at] = length;
   return put(call, &self);
@@ -117,13 +130,7 @@ etx_status etx_shape_select_scatter(etx_shape_call* call) {
     return etx_shape_refuse(call, "'self' has no dimension to select from");
   }
   ETX_TRY(etx_shape_dimension(call, 2, 0, self.rank, &at));
-  const etx_dim index = call->integer(call->context, 3, 0);
-  const etx_dim size = self.dims[at];
-  if (etx_shape_is_number(call, index) && etx_shape_is_number(call, size) &&
-      (index < -size || index >= size)) {
-    return etx_shape_refuse(call, "index %i is not in %i..%i", index, -size,
-                            size - 1);
-  }
+  ETX_TRY(check_index(call, call->integer(call->context, 3, 0), self.dims[at]));
   etx_shape part = self;
   etx_shape_remove(&part, at);
   ETX_TRY(etx_shape_check_rank(call, "src", &source, part.rank));
@@ -202,8 +209,9 @@ etx_status etx_shape_split_with_sizes(etx_shape_call* call) {
   etx_dim sum = 0;
   for (size_t i = 0; i < count; ++i) {
     const etx_dim size = call->integer(call->context, 1, i);
-    if (etx_shape_is_number(call, size) && size < 0) {
-      return etx_shape_refuse(call, "the size of a piece is %i", size);
+    if (etx_dim_is_below(call, size, 0)) {
+      return etx_shape_refuse(call, "the size of a piece is %i",
+                              etx_dim_for_message(call, size));
     }
     ETX_TRY(etx_dim_add(call, sum, size, &sum));
   }
@@ -310,13 +318,13 @@ static etx_status padded_size(const etx_shape_call* call, etx_dim before,
                               etx_dim after, etx_dim* size) {
   const bool has_numbers =
       etx_shape_is_number(call, before) && etx_shape_is_number(call, after);
-  if (has_numbers && etx_shape_is_number(call, *size)) {
+  if (has_numbers) {
     etx_dim left;
     ETX_TRY(etx_dim_add(call, *size, before < 0 ? before : 0, &left));
     ETX_TRY(etx_dim_add(call, left, after < 0 ? after : 0, &left));
-    if (left < 0) {
+    if (etx_dim_is_below(call, left, 0)) {
       return etx_shape_refuse(call, "pads of %i and %i crop a size of %i",
-                              before, after, *size);
+                              before, after, etx_dim_for_message(call, *size));
     }
   }
   ETX_TRY(etx_dim_add(call, *size, before, size));
@@ -353,8 +361,9 @@ etx_status etx_shape_copy_index(etx_shape_call* call) {
                                   from.dims[i]));
   }
   const etx_dim index = call->integer(call->context, 2, 0);
-  if (etx_shape_is_number(call, index) && index < 0) {
-    return etx_shape_refuse(call, "the index is %i", index);
+  if (etx_dim_is_below(call, index, 0)) {
+    return etx_shape_refuse(call, "the index is %i",
+                            etx_dim_for_message(call, index));
   }
   ETX_TRY(etx_dim_add(call, index, 1, &to.dims[0]));
   return put(call, &to);

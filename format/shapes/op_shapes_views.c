@@ -38,9 +38,10 @@ etx_status etx_shape_view(etx_shape_call* call) {
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim size = call->integer(call->context, 1, i);
     ETX_TRY(etx_shape_insert(call, &out, i, size));
-    if (!etx_shape_is_number(call, size) || size >= 0) continue;
+    if (!etx_dim_is_below(call, size, 0)) continue;
     if (size != -1 || unknown != SIZE_MAX) {
-      return etx_shape_refuse(call, "size %i is invalid in a view", size);
+      return etx_shape_refuse(call, "size %i is invalid in a view",
+                              etx_dim_for_message(call, size));
     }
     unknown = i;
   }
@@ -53,8 +54,9 @@ static etx_status read_part_sizes(etx_shape_call* call, etx_shape* out) {
   const size_t rank = call->list_count(call->context, 2);
   for (size_t i = 0; i < rank; ++i) {
     const etx_dim size = call->integer(call->context, 2, i);
-    if (etx_shape_is_number(call, size) && size < 0) {
-      return etx_shape_refuse(call, "size %i is invalid in a view", size);
+    if (etx_dim_is_below(call, size, 0)) {
+      return etx_shape_refuse(call, "size %i is invalid in a view",
+                              etx_dim_for_message(call, size));
     }
     ETX_TRY(etx_shape_insert(call, out, i, size));
   }
@@ -82,12 +84,11 @@ etx_status etx_shape_part_view(etx_shape_call* call) {
   ETX_TRY(etx_shape_numel(call, &self, &numel));
   ETX_TRY(etx_shape_numel(call, &out, &end));
   ETX_TRY(etx_dim_add(call, end, start, &end));
-  const bool is_known = etx_shape_is_number(call, start) &&
-                        etx_shape_is_number(call, end) &&
-                        etx_shape_is_number(call, numel);
-  if (is_known && (start < 0 || end > numel)) {
-    return etx_shape_refuse(call, "elements %i to %i are not within %i", start,
-                            end, numel);
+  if (etx_dim_is_below(call, start, 0) || etx_dim_is_below(call, numel, end)) {
+    return etx_shape_refuse(call, "elements %i to %i are not within %i",
+                            etx_dim_for_message(call, start),
+                            etx_dim_for_message(call, end),
+                            etx_dim_for_message(call, numel));
   }
   return put(call, &out);
 }
@@ -144,10 +145,11 @@ etx_status etx_shape_t(etx_shape_call* call) {
 static etx_status expand_dim(const etx_shape_call* call, const etx_shape* self,
                              size_t at, size_t rank, etx_dim* size) {
   const bool is_new = at + self->rank < rank;
-  const bool keeps = etx_shape_is_number(call, *size) && *size == -1;
+  const bool keeps = etx_dim_is(call, *size, -1);
   if (is_new || !keeps) {
-    if (etx_shape_is_number(call, *size) && *size < 0) {
-      return etx_shape_refuse(call, "size %i is invalid", *size);
+    if (etx_dim_is_below(call, *size, 0)) {
+      return etx_shape_refuse(call, "size %i is invalid",
+                              etx_dim_for_message(call, *size));
     }
     if (is_new) return ETX_OK;
   }
@@ -156,7 +158,8 @@ static etx_status expand_dim(const etx_shape_call* call, const etx_shape* self,
     *size = own;
     return ETX_OK;
   }
-  if (etx_dim_is(call, own, 1) || etx_dim_equal(call, own, *size)) {
+  if (etx_dim_always_is(call, own, 1) ||
+      etx_dim_always_equal(call, own, *size)) {
     return ETX_OK;
   }
   return etx_shape_refuse(call, "size %i does not expand to %i",
@@ -195,9 +198,9 @@ etx_status etx_shape_repeat(etx_shape_call* call) {
   for (size_t i = 0; i < count; ++i) {
     const etx_dim times = call->integer(call->context, 1, i);
     // PyTorch accepts a negative number for a size of 0.
-    if (etx_shape_is_number(call, times) && times < 0 &&
-        !etx_dim_is(call, out.dims[i], 0)) {
-      return etx_shape_refuse(call, "%i repeats are invalid", times);
+    if (etx_dim_is_below(call, times, 0) && !etx_dim_is(call, out.dims[i], 0)) {
+      return etx_shape_refuse(call, "%i repeats are invalid",
+                              etx_dim_for_message(call, times));
     }
     ETX_TRY(etx_dim_multiply(call, out.dims[i], times, &out.dims[i]));
   }

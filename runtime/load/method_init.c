@@ -351,7 +351,7 @@ static void point_to_memory(etx_method* method) {
     method->records[i].call.temporary = method->temporary.data;
   }
   if (ETX_DYNAMIC && method->scratch_block_count > 0) {
-    etx_scratch_compact(method);
+    etx_scratch_compaction_restart(method);
     method->is_prepared = false;  // it may not fit any more
   }
   etx_method_update_pointers(method);

@@ -9,9 +9,11 @@
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
 #include "format/shapes/op_shapes.h"
+#include "format/shapes/size_table.h"
 #include "runtime/load/method_temporary.h"
 #include "runtime/program/unplanned_outputs.h"
 #include "runtime/shapes/scratch_compaction.h"
+#include "runtime/shapes/size_program.h"
 
 etx_status etx_method_layout_find(etx_method* method,
                                   const etx_program* program, etx_text name,
@@ -83,6 +85,9 @@ static void count_all(etx_method* method, etx_operator_cache* operators,
   if (!ETX_DYNAMIC) return;
   count_versions(method, operators, &totals);
   etx_scratch_compaction_count(method, totals.dynamic_dims);
+  if (method->blob_index != SIZE_MAX && method->version_count == 0) {
+    etx_size_program_count(method, totals.dynamic_dims);
+  }
 }
 
 // Adds memory for outputs that the file has not planned.
@@ -180,6 +185,12 @@ static const array arrays[] = {
     ARRAY(late_sizes, late_size_count),
     ARRAY(scratch_members, scratch_member_count),
     ARRAY(scratch_blocks, scratch_block_room),
+    ARRAY(sizes.expressions, sizes.expression_room),
+    ARRAY(sizes.values, sizes.expression_room),
+    ARRAY(sizes.dims, sizes.dim_count),
+    ARRAY(sizes.tensors, sizes.tensor_count),
+    ARRAY(sizes.records, sizes.record_count),
+    ARRAY(sizes.numbers, sizes.number_count),
 #endif
     SINGLE(kernel_diag),
     SINGLE(random),

@@ -155,6 +155,20 @@ typedef struct etx_scratch_member {
   uint32_t block;  // position in scratch_blocks, or ETX_NO_INDEX
 } etx_scratch_member;
 
+// The sizes of a dynamic tensor in a size program.
+typedef struct etx_size_tensor {
+  size_t most;         // elements that it has memory for
+  size_t numel;        // elements now; of the first of equal tensors only
+  uint32_t first_dim;  // position in the program's dims
+  uint32_t alike;      // first tensor that has the same sizes for all values of
+                       // the symbols; ETX_NO_INDEX: no record uses it
+} etx_size_tensor;
+
+typedef struct etx_size_record {
+  uint32_t leader;   // first record whose prepared call is valid for this one
+  bool may_be_idle;  // for some sizes it has nothing to do
+} etx_size_record;
+
 typedef struct etx_method_step {
   etx_kernel_function run;
   etx_call* call;  // of its record

@@ -1,8 +1,10 @@
 #include "runtime/run/sized_memory.h"
 
-size_t etx_method_scratch_needed(const etx_method* method) {
+#include "runtime/shapes/scratch_compaction.h"
+
+size_t etx_method_scratch_needed(etx_method* method) {
   return method->scratch_block_count == 0 ? method->scratch.size
-                                          : method->scratch_used;
+                                          : etx_scratch_measure(method);
 }
 
 // A record that is prepared during the run may need as much as the largest
@@ -33,8 +35,10 @@ static etx_status check_given(const etx_method* method, const char* what,
 
 etx_status etx_method_check_given(const etx_method* method, etx_diag* diag) {
   if (method->scratch_block_count == 0) return ETX_OK;
-  ETX_TRY(check_given(method, "scratch", method->scratch_given,
-                      etx_method_scratch_needed(method), diag));
+  if (etx_scratch_is_compacted(method)) {
+    ETX_TRY(check_given(method, "scratch", method->scratch_given,
+                        method->scratch_used, diag));
+  }
   if (method->temporary_given >= method->temporary.size) return ETX_OK;
   return check_given(method, "temporary memory", method->temporary_given,
                      etx_method_temporary_needed(method), diag);

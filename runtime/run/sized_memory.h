@@ -7,7 +7,7 @@
 
 // Bytes for the sizes that the method is prepared for, at most those at the
 // upper bounds.
-size_t etx_method_scratch_needed(const etx_method* method);
+size_t etx_method_scratch_needed(etx_method* method);
 size_t etx_method_temporary_needed(const etx_method* method);
 
 // Checks that the blocks that the caller gave are large enough for the sizes

@@ -9,7 +9,8 @@ typedef struct call_sizing {
   uint64_t written;
   etx_call_resize resize;
   void* context;
-  size_t sized;  // outputs so far
+  const etx_call_symbols* symbols;  // NULL: sizes are the present ones
+  size_t sized;                     // outputs so far
 } call_sizing;
 
 uint64_t etx_op_written_arguments(const etx_op* op) {
@@ -63,12 +64,17 @@ static size_t list_count(void* context, size_t argument) {
 
 static bool tensor_shape(void* context, size_t argument, size_t item,
                          etx_shape* out_shape) {
+  const call_sizing* s = context;
   const etx_value* value = value_at(context, argument);
   if (value->kind == ETX_VALUE_TENSORS) value = value->as.tensors.items[item];
   if (value == NULL || value->kind != ETX_VALUE_TENSOR) return false;
   const etx_tensor* tensor = &value->as.tensor;
   out_shape->dtype = tensor->dtype;
   out_shape->rank = tensor->rank;
+  if (s->symbols != NULL) {
+    s->symbols->sizes(s->context, value, out_shape->dims);
+    return true;
+  }
   for (size_t i = 0; i < tensor->rank; ++i) {
     out_shape->dims[i] = tensor->sizes[i];
   }
@@ -81,17 +87,31 @@ static etx_dim number(int64_t integer) {
   return etx_dim_is_number(integer) ? integer : ETX_DIM_HANDLE + 1;
 }
 
+static etx_dim integer_of(const call_sizing* s, const etx_value* value) {
+  return s->symbols != NULL ? s->symbols->integer(s->context, value)
+                            : number(value->as.integer);
+}
+
+// Numbers other than integers have no symbols.
+static void take_fixed(const call_sizing* s, const etx_value* value) {
+  if (s->symbols != NULL && s->symbols->varies(s->context, value)) {
+    *s->symbols->undecided = true;
+  }
+}
+
 static etx_dim integer_at(void* context, size_t argument, size_t item) {
+  const call_sizing* s = context;
   const etx_value* value = value_at(context, argument);
   switch (value->kind) {
     case ETX_VALUE_INTS:
-      return number(value->as.integers.items[item]->as.integer);
+      return integer_of(s, value->as.integers.items[item]);
     case ETX_VALUE_BOOLS:
       return value->as.booleans.items[item] != 0;
     case ETX_VALUE_BOOL:
+      take_fixed(s, value);
       return value->as.boolean;
     case ETX_VALUE_INT:
-      return number(value->as.integer);
+      return integer_of(s, value);
     default:
       return 0;
   }
@@ -99,6 +119,7 @@ static etx_dim integer_at(void* context, size_t argument, size_t item) {
 
 static double real_at(void* context, size_t argument, size_t item) {
   const etx_value* value = value_at(context, argument);
+  if (value->kind != ETX_VALUE_DOUBLES) take_fixed(context, value);
   switch (value->kind) {
     case ETX_VALUE_DOUBLE:
       return value->as.real;
@@ -150,14 +171,13 @@ static etx_status bound_output(void* context, size_t index,
   return size_next(context, index, most, true);
 }
 
-etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
-                                 etx_call_resize resize, void* context) {
-  call_sizing s = {call, written, resize, context, 0};
+static etx_status size_outputs(call_sizing* s) {
+  const etx_call* call = s->call;
   etx_shape_call shape;
   memset(&shape, 0, sizeof shape);
   shape.op = call->op;
   shape.diag = call->diag;
-  shape.context = &s;
+  shape.context = s;
   shape.kind = kind_of;
   shape.list_count = list_count;
   shape.tensor = tensor_shape;
@@ -165,9 +185,27 @@ etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
   shape.real = real_at;
   shape.output = size_output;
   shape.output_at_most = bound_output;
+  if (s->symbols != NULL) {
+    shape.math = s->symbols->math;
+    shape.undecided = s->symbols->undecided;
+    shape.diag = NULL;
+  }
   ETX_TRY(etx_shape_infer(&shape));
-  if (output_at(&s, s.sized) == NULL) return ETX_OK;
-  return etx_diag_fail(call->diag, ETX_BAD_FILE,
+  if (output_at(s, s->sized) == NULL) return ETX_OK;
+  return etx_diag_fail(shape.diag, ETX_BAD_FILE,
                        "'%s' has %z outputs, the call has more", call->op->name,
-                       s.sized);
+                       s->sized);
+}
+
+etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
+                                 etx_call_resize resize, void* context) {
+  call_sizing s = {call, written, resize, context, NULL, 0};
+  return size_outputs(&s);
+}
+
+etx_status etx_call_size_symbolic(const etx_call* call, uint64_t written,
+                                  const etx_call_symbols* symbols,
+                                  etx_call_resize resize, void* context) {
+  call_sizing s = {call, written, resize, context, symbols, 0};
+  return size_outputs(&s);
 }

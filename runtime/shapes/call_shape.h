@@ -25,4 +25,24 @@ ETX_MUST_USE etx_status etx_call_size_outputs(const etx_call* call,
                                               etx_call_resize resize,
                                               void* context);
 
+// Symbolic sizes in place of the present ones. The functions get the context of
+// `resize`.
+typedef struct etx_call_symbols {
+  const etx_dim_math* math;
+  bool* undecided;  // see etx_shape_call
+  // Writes the sizes of a tensor, as many as its rank.
+  void (*sizes)(void* context, const etx_value* tensor, etx_dim* out_dims);
+  // An Int. One that is not known sets `undecided`.
+  etx_dim (*integer)(void* context, const etx_value* number);
+  // True for a number that is not fixed.
+  bool (*varies)(void* context, const etx_value* number);
+} etx_call_symbols;
+
+// The same for sizes that are expressions over symbols.
+ETX_MUST_USE etx_status etx_call_size_symbolic(const etx_call* call,
+                                               uint64_t written,
+                                               const etx_call_symbols* symbols,
+                                               etx_call_resize resize,
+                                               void* context);
+
 #endif

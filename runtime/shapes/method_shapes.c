@@ -242,8 +242,8 @@ static etx_status take_arguments(etx_method* method,
   return ETX_OK;
 }
 
-static etx_status prepare_kernel(etx_method* method,
-                                 etx_method_record* record) {
+etx_status etx_method_prepare_kernel(etx_method* method,
+                                     etx_method_record* record) {
   etx_call* call = &record->call;
   call->run = NULL;
   call->temporary_bytes = 0;
@@ -254,12 +254,6 @@ static etx_status prepare_kernel(etx_method* method,
                          call->temporary_bytes, method->temporary.size);
   }
   return ETX_OK;
-}
-
-static void reuse_prepared(etx_call* call, const etx_call* from) {
-  call->run = from->run;
-  call->temporary_bytes = from->temporary_bytes;
-  memcpy(call->prepared, from->prepared, sizeof call->prepared);
 }
 
 // True if the record need not be prepared again.
@@ -319,9 +313,9 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   const bool checks_later = ETX_DYNAMIC && record->late == ETX_RECORD_ROOTS;
   if (!checks_later) ETX_TRY(etx_method_check_arguments(method, record));
   if (is_match) {
-    reuse_prepared(&record->call, &cached->call);
+    etx_call_reuse_prepared(&record->call, &cached->call);
   } else {
-    ETX_TRY(prepare_kernel(method, record));
+    ETX_TRY(etx_method_prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) {
     record->is_prepared = true;
@@ -354,7 +348,7 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
   if (!ETX_DYNAMIC || !record->is_prepared) {
-    ETX_TRY(prepare_kernel(method, record));
+    ETX_TRY(etx_method_prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) record->is_prepared = true;
   ETX_TRY(run_scalar(method, call));

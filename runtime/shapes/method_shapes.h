@@ -28,6 +28,18 @@ ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
 ETX_MUST_USE etx_status
 etx_method_bind_checked(etx_method* method, const etx_method_record* record);
 
+// Prepares the kernel of a call whose arguments have their sizes. Failures as
+// above.
+ETX_MUST_USE etx_status etx_method_prepare_kernel(etx_method* method,
+                                                  etx_method_record* record);
+// Takes over what prepare left in an equal call.
+static inline void etx_call_reuse_prepared(etx_call* call,
+                                           const etx_call* from) {
+  call->run = from->run;
+  call->temporary_bytes = from->temporary_bytes;
+  memcpy(call->prepared, from->prepared, sizeof call->prepared);
+}
+
 // Checks that the arguments of a call have memory, that outputs may be written
 // and do not overlap other arguments. Failures as above.
 ETX_MUST_USE etx_status etx_method_check_arguments(etx_method* method,

@@ -217,11 +217,13 @@ static size_t present_bytes(const etx_method* method, size_t tensor) {
 }
 
 void etx_scratch_compaction_restart(etx_method* method) {
-  if (method->scratch_block_count == 0) return;
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
     if (member->block == ETX_NO_INDEX) continue;
-    method->tensors[i].storage_bytes = member->bytes;
+    etx_method_tensor* const tensor = &method->tensors[i];
+    tensor->storage =
+        etx_method_byte(method->scratch.data, tensor->storage_offset);
+    tensor->storage_bytes = member->bytes;
   }
 }
 
@@ -257,8 +259,13 @@ static const etx_layout_block* choose_layout(etx_method* method) {
   return best;
 }
 
+size_t etx_scratch_measure(etx_method* method) {
+  size_blocks(method);
+  (void)choose_layout(method);
+  return method->scratch_used;
+}
+
 void etx_scratch_compact(etx_method* method) {
-  if (method->scratch_block_count == 0) return;
   size_blocks(method);
   const etx_layout_block* const blocks = choose_layout(method);
   for (size_t i = 0; i < method->scratch_member_count; ++i) {

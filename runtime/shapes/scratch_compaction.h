@@ -25,13 +25,23 @@ void etx_scratch_compaction_count(etx_method* method, size_t dynamic_dims);
 // ETX_BAD_FILE: a layout of the file moves a view away from its block.
 ETX_MUST_USE etx_status etx_scratch_compaction_init(etx_method* method,
                                                     etx_diag* diag);
-// Gives every tensor the bytes of its upper bounds, until its sizes are known.
+// Gives every tensor the place and the bytes that the plan has for its upper
+// bounds, until its sizes are known.
 void etx_scratch_compaction_restart(etx_method* method);
-// Places all blocks for the present sizes of the tensors, in the layout that
-// then needs the fewest bytes. Sizes that are found
-// during the run count at their bounds. Sets storages, and the bytes of scratch
+// The bytes of scratch at the present sizes of the tensors, in the layout that
+// then needs the fewest. Sizes that are found during the run count at their
+// bounds.
+size_t etx_scratch_measure(etx_method* method);
+// Places all blocks in that layout: sets storages, and the bytes of scratch
 // that the method uses (`scratch_used`).
 void etx_scratch_compact(etx_method* method);
+
+// True if blocks are moved together: the caller gave less scratch than the plan
+// needs. With more, nothing need move.
+static inline bool etx_scratch_is_compacted(const etx_method* method) {
+  return ETX_DYNAMIC && method->scratch_block_count > 0 &&
+         method->scratch_given < method->scratch.size;
+}
 
 // Where two blocks of scratch lie, for all sizes and in every layout.
 typedef enum etx_block_relation {

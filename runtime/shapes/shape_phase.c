@@ -12,6 +12,7 @@
 #include "runtime/shapes/method_sizes.h"
 #include "runtime/shapes/move_roots.h"
 #include "runtime/shapes/scratch_compaction.h"
+#include "runtime/shapes/size_program.h"
 
 // Rounds until all records are prepared during the run. The second finds what
 // becomes late because of the first; files of exporters need no more.
@@ -160,7 +161,9 @@ static void add_steps(etx_method* method) {
 static etx_status shape_round(etx_method* method, etx_diag* diag) {
   start_steps(method);
   etx_method_restart(method);
-  if (ETX_DYNAMIC) etx_scratch_compaction_restart(method);
+  if (ETX_DYNAMIC && etx_scratch_is_compacted(method)) {
+    etx_scratch_compaction_restart(method);
+  }
   etx_method_update_pointers(method);
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_method_record* record = &method->records[i];
@@ -193,15 +196,36 @@ static void finish_flow(etx_method* method) {
   etx_late_versions_restart(method);
 }
 
-etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
+// The phase without a size program.
+static etx_status shape_records(etx_method* method, etx_diag* diag) {
   size_t rounds = 0;
   if (ETX_DYNAMIC) method->flow &= (uint8_t) ~(ETX_FLOW_SAME | ETX_FLOW_UNLIKE);
-  method->is_prepared = false;
   do {
     ETX_TRY(shape_round(method, diag));
     if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   } while (ETX_DYNAMIC && found_late_values(method, ++rounds));
-  if (ETX_DYNAMIC && method->scratch_block_count > 0) {
+  if (ETX_DYNAMIC) etx_size_program_build(method);
+  return ETX_OK;
+}
+
+// True if all records are prepared.
+static bool run_size_program(etx_method* method) {
+  if (!ETX_DYNAMIC || !method->sizes.is_used) return false;
+  if (etx_scratch_is_compacted(method)) etx_scratch_compaction_restart(method);
+  if (!etx_size_program_run(method)) return false;
+  if (method->inputs_moved) etx_method_update_pointers(method);
+  add_steps(method);
+  return true;
+}
+
+etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
+  method->is_prepared = false;
+  if (ETX_DYNAMIC) ++method->phases;
+  if (!run_size_program(method)) {
+    ETX_TRY(shape_records(method, diag));
+    if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
+  }
+  if (ETX_DYNAMIC && etx_scratch_is_compacted(method)) {
     etx_scratch_compact(method);
     etx_method_update_pointers(method);
   }

@@ -1,0 +1,145 @@
+// Runs size programs: the shape phase without shape functions.
+
+#include "format/shapes/size_table.h"
+#include "format/tensor/layout.h"
+#include "runtime/shapes/idle_calls.h"
+#include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/size_program.h"
+
+// Computes the sizes of the first of equal tensors.
+static bool compute_sizes(const etx_method* method, etx_method_tensor* tensor,
+                          etx_size_tensor* sizes) {
+  const etx_size_program* const program = &method->sizes;
+  const etx_dim* const dims = &program->dims[sizes->first_dim];
+  const size_t rank = tensor->value->as.tensor.rank;
+  uint64_t numel = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size = etx_size_value(dims[i], program->values);
+    if (size < 0 || size > INT32_MAX) return false;
+    tensor->sizes[i] = (int32_t)size;
+    // Both factors stay below 2^31, so the product cannot wrap.
+    if (numel <= INT32_MAX || size == 0) numel *= (uint64_t)size;
+  }
+  sizes->numel = (size_t)numel;
+  return numel <= sizes->most &&
+         etx_layout_strides(tensor->sizes, tensor->dim_order, rank,
+                            tensor->strides);
+}
+
+static bool set_all_sizes(etx_method* method) {
+  const etx_size_program* const program = &method->sizes;
+  for (size_t i = 0; i < program->tensor_count; ++i) {
+    etx_size_tensor* const sizes = &program->tensors[i];
+    if (sizes->alike == ETX_NO_INDEX) continue;
+    etx_method_tensor* const tensor = &method->tensors[i];
+    if (sizes->alike == i) {
+      if (!compute_sizes(method, tensor, sizes)) return false;
+    } else {
+      const etx_method_tensor* const first = &method->tensors[sizes->alike];
+      const size_t rank = tensor->value->as.tensor.rank;
+      for (size_t d = 0; d < rank; ++d) {
+        tensor->sizes[d] = first->sizes[d];
+        tensor->strides[d] = first->strides[d];
+      }
+    }
+    const size_t numel = program->tensors[sizes->alike].numel;
+    if (numel > sizes->most) return false;
+    tensor->bytes = numel * etx_dtype_bytes(tensor->value->as.tensor.dtype);
+    if (tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
+      tensor->storage_bytes = tensor->bytes;
+    }
+  }
+  return true;
+}
+
+static void set_integers(etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* const input = &method->inputs[i];
+    if (input->varies) {
+      method->values[input->value].as.integer = input->integer;
+    }
+  }
+}
+
+static bool run_number(etx_method* method, etx_method_record* record) {
+  const etx_value* const slot = &method->values[record->slot];
+  const etx_value_kind kind = slot->kind;
+  return record->call.run(&record->call) == ETX_OK && slot->kind == kind;
+}
+
+// Checks that all views have memory: that of an input, whose size varies, may
+// end before a view of it does.
+static bool views_have_memory(const etx_method* method) {
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    const etx_method_tensor* const tensor = &method->tensors[i];
+    if (tensor->root == i || tensor->root == ETX_NO_INDEX) continue;
+    const size_t all = method->tensors[tensor->root].storage_bytes;
+    if (tensor->root_offset > all ||
+        tensor->bytes > all - tensor->root_offset) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Offsets of parts depend on sizes; those of other views are fixed if their
+// sources' are.
+static bool bind_view(etx_method* method, etx_method_record* record) {
+  const etx_op_id op = record->call.op->id;
+  const etx_method_tensor* const source =
+      etx_method_tensor_of(method, record->call.arguments[0]);
+  etx_method_tensor* const target =
+      etx_method_tensor_of(method, &method->values[record->slot]);
+  if (op == ETX_OP_part_view_default || op == ETX_OP_part_after_default) {
+    return etx_method_bind_checked(method, record) == ETX_OK;
+  }
+  etx_method_set_root(method, target, source->root, source->root_offset);
+  return target->bytes == source->bytes;
+}
+
+static bool prepare_kernel(etx_method* method, size_t index) {
+  etx_method_record* const record = &method->records[index];
+  const etx_size_record* const row = &method->sizes.records[index];
+  // Memory and writers of all arguments are as in the phase before, and sizes
+  // are within bounds.
+  if (!record->is_apart &&
+      etx_method_check_arguments(method, record) != ETX_OK) {
+    return false;
+  }
+  if (row->leader != index) {
+    etx_call_reuse_prepared(&record->call, &method->records[row->leader].call);
+  } else if (!record->has_fixed_sizes &&
+             etx_method_prepare_kernel(method, record) != ETX_OK) {
+    return false;
+  }
+  if (row->may_be_idle) record->is_idle = etx_call_is_idle(method, record);
+  if (record->slot != ETX_NO_INDEX) {
+    const etx_method_tensor* const self =
+        etx_method_tensor_of(method, record->call.arguments[0]);
+    etx_method_set_root(
+        method, etx_method_tensor_of(method, &method->values[record->slot]),
+        self->root, self->root_offset);
+  }
+  return true;
+}
+
+bool etx_size_program_run(etx_method* method) {
+  etx_size_program* const program = &method->sizes;
+  const etx_size_table table = {program->expressions, program->expression_room,
+                                program->expression_count};
+  memcpy(program->values, method->symbols,
+         method->symbol_count * sizeof *method->symbols);
+  etx_size_table_evaluate(&table, program->values);
+  if (!set_all_sizes(method)) return false;
+  set_integers(method);
+  method->kernel_diag->status = ETX_OK;
+  for (size_t i = 0; i < method->record_count; ++i) {
+    etx_method_record* const record = &method->records[i];
+    const bool is_done =
+        record->kind == ETX_RECORD_KERNEL ? prepare_kernel(method, i)
+        : record->kind == ETX_RECORD_VIEW ? bind_view(method, record)
+                                          : run_number(method, record);
+    if (!is_done) return false;
+  }
+  return views_have_memory(method);
+}

@@ -1,0 +1,435 @@
+// Builds size programs.
+
+#include "runtime/shapes/size_program.h"
+
+#include "format/shapes/size_table.h"
+#include "runtime/shapes/call_shape.h"
+#include "runtime/shapes/idle_calls.h"
+
+enum {
+  EXTRA_EXPRESSIONS = 8,  // besides symbols and the sizes themselves
+  NUMBER_IS_UNKNOWN = 0,  // else, in `numbers`: position of an expression + 1
+  NUMBER_IS_FIXED = 255,  // the same for all values of the symbols
+  // Earlier tensors and records that are compared. Models repeat layers, so an
+  // equal one is near.
+  MOST_COMPARED = 64,
+};
+
+typedef struct program_builder {
+  etx_method* method;
+  const etx_method_record* record;  // the present one
+  etx_size_table table;
+  etx_dim_math math;
+  size_t dims;     // taken so far
+  bool undecided;  // see etx_shape_call
+} program_builder;
+
+void etx_size_program_count(etx_method* method, size_t dynamic_dims) {
+  etx_size_program* const program = &method->sizes;
+  if (dynamic_dims == 0 || method->program->limits.calls_shape_functions) {
+    return;
+  }
+  const size_t symbols =
+      etx_blob_symbol_count(&method->program->blob, method->blob_index);
+  const size_t wanted = symbols + EXTRA_EXPRESSIONS + dynamic_dims;
+  if (symbols >= ETX_SIZE_MOST_EXPRESSIONS) return;
+  program->expression_room =
+      wanted < ETX_SIZE_MOST_EXPRESSIONS ? wanted : ETX_SIZE_MOST_EXPRESSIONS;
+  program->dim_count = dynamic_dims;
+  program->tensor_count = method->tensor_count;
+  program->record_count = method->record_count;
+  program->number_count = method->value_count;
+}
+
+// ---- sizes and numbers ----
+
+static etx_shape_call arithmetic(program_builder* b) {
+  etx_shape_call call;
+  memset(&call, 0, sizeof call);
+  call.op = b->record->call.op;
+  call.math = &b->math;
+  call.undecided = &b->undecided;
+  return call;
+}
+
+static etx_size_tensor* sizes_at(const etx_method* method, size_t tensor) {
+  return &method->sizes.tensors[tensor];
+}
+
+// Gives a dynamic tensor its dimensions, whose number was counted. Returns
+// their place.
+static etx_dim* take_dims(program_builder* b, size_t tensor) {
+  const etx_method_tensor* const t = &b->method->tensors[tensor];
+  etx_size_tensor* const sizes = sizes_at(b->method, tensor);
+  sizes->first_dim = (uint32_t)b->dims;
+  sizes->alike = (uint32_t)tensor;
+  sizes->most = etx_method_bound_numel(t);
+  b->dims += t->value->as.tensor.rank;
+  return &b->method->sizes.dims[sizes->first_dim];
+}
+
+// The dimensions of a tensor. A dynamic one that was not written yet has its
+// bounds.
+static void read_sizes(void* context, const etx_value* value,
+                       etx_dim* out_dims) {
+  program_builder* const b = context;
+  etx_method* const method = b->method;
+  const etx_method_tensor* const tensor = etx_method_tensor_of(method, value);
+  const size_t rank = value->as.tensor.rank;
+  if (!etx_method_is_dynamic(tensor)) {
+    for (size_t i = 0; i < rank; ++i) out_dims[i] = tensor->bounds[i];
+    return;
+  }
+  const etx_size_tensor* const sizes = sizes_at(method, value->position);
+  if (sizes->alike == ETX_NO_INDEX) {
+    etx_dim* const dims = take_dims(b, value->position);
+    for (size_t i = 0; i < rank; ++i) dims[i] = tensor->bounds[i];
+  }
+  memcpy(out_dims, &method->sizes.dims[sizes->first_dim],
+         rank * sizeof *out_dims);
+}
+
+static bool varies(void* context, const etx_value* value) {
+  const program_builder* const b = context;
+  return (b->method->marks[value->position] & ETX_MARK_VARIES) != 0;
+}
+
+static etx_dim read_integer(void* context, const etx_value* value) {
+  program_builder* const b = context;
+  const uint8_t number = varies(b, value)
+                             ? b->method->sizes.numbers[value->position]
+                             : NUMBER_IS_FIXED;
+  if (number != NUMBER_IS_UNKNOWN && number != NUMBER_IS_FIXED) {
+    return etx_size_dim(number - 1u);
+  }
+  if (number == NUMBER_IS_FIXED && etx_dim_is_number(value->as.integer)) {
+    return value->as.integer;
+  }
+  b->undecided = true;
+  return 0;
+}
+
+static void note_number(etx_method* method, uint32_t value, etx_dim dim) {
+  method->sizes.numbers[value] = etx_dim_is_number(dim)
+                                     ? NUMBER_IS_FIXED
+                                     : (uint8_t)(etx_size_position(dim) + 1);
+}
+
+// ---- inputs ----
+
+static etx_status add_symbols(program_builder* b) {
+  const etx_method* const method = b->method;
+  for (size_t i = 0; i < method->symbol_count; ++i) {
+    const etx_blob_symbol symbol =
+        etx_blob_symbol_at(&method->program->blob, method->blob_index, i);
+    ETX_TRY(
+        etx_size_table_add_symbol(&b->table, symbol.minimum, symbol.maximum));
+  }
+  return ETX_OK;
+}
+
+// Sizes and numbers of inputs that depend on a symbol.
+static etx_status read_inputs(program_builder* b) {
+  etx_method* const method = b->method;
+  const etx_blob* const blob = &method->program->blob;
+  const etx_shape_call call = arithmetic(b);
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* const input = &method->inputs[i];
+    if (input->tensor == ETX_NO_INDEX) continue;
+    const etx_method_tensor* const t = &method->tensors[input->tensor];
+    etx_dim dims[ETX_MAX_RANK];
+    if (etx_method_is_dynamic(t)) read_sizes(b, t->value, dims);
+  }
+  const size_t rows = etx_blob_input_dim_count(blob, method->blob_index);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row =
+        etx_blob_input_dim_at(blob, method->blob_index, i);
+    const etx_method_input* const input = &method->inputs[row.input];
+    etx_dim dim;
+    ETX_TRY(
+        etx_dim_multiply(&call, etx_size_dim(row.symbol), row.factor, &dim));
+    ETX_TRY(etx_dim_add(&call, dim, row.offset, &dim));
+    if (row.dim < 0) {
+      note_number(method, input->value, dim);
+    } else if (input->tensor != ETX_NO_INDEX &&
+               etx_method_is_dynamic(&method->tensors[input->tensor])) {
+      const uint32_t first = sizes_at(method, input->tensor)->first_dim;
+      method->sizes.dims[first + (size_t)row.dim] = dim;
+    }
+  }
+  return ETX_OK;
+}
+
+// ---- records ----
+
+// Sets the sizes of an output; a second writer must agree.
+static etx_status set_sizes(program_builder* b, const etx_value* value,
+                            const etx_dim* dims, size_t rank) {
+  const etx_method_tensor* const tensor =
+      etx_method_tensor_of(b->method, value);
+  if (rank != value->as.tensor.rank) return ETX_UNSUPPORTED;
+  if (etx_method_is_dynamic(tensor) &&
+      sizes_at(b->method, value->position)->alike == ETX_NO_INDEX) {
+    etx_dim* const taken = take_dims(b, value->position);
+    memcpy(taken, dims, rank * sizeof *dims);
+    return ETX_OK;
+  }
+  etx_dim present[ETX_MAX_RANK];
+  read_sizes(b, value, present);
+  for (size_t i = 0; i < rank; ++i) {
+    if (present[i] != dims[i]) return ETX_UNSUPPORTED;
+  }
+  return ETX_OK;
+}
+
+static etx_status write_output(void* context, const etx_value* output,
+                               const etx_shape* shape, bool at_most) {
+  program_builder* const b = context;
+  if (at_most) return ETX_UNSUPPORTED;
+  const bool is_view = b->record->kind == ETX_RECORD_VIEW;
+  return set_sizes(b, is_view ? &b->method->values[b->record->slot] : output,
+                   shape->dims, shape->rank);
+}
+
+static etx_status read_call(program_builder* b) {
+  const etx_call_symbols symbols = {&b->math, &b->undecided, read_sizes,
+                                    read_integer, varies};
+  const etx_method_record* const record = b->record;
+  ETX_TRY(etx_call_size_symbolic(&record->call, record->written, &symbols,
+                                 write_output, b));
+  if (b->undecided) return ETX_UNSUPPORTED;
+  if (record->kind == ETX_RECORD_VIEW || record->slot == ETX_NO_INDEX) {
+    return ETX_OK;
+  }
+  // The return slot of an in-place operator is an alias of its first argument.
+  const etx_value* const self = record->call.arguments[0];
+  etx_dim dims[ETX_MAX_RANK];
+  read_sizes(b, self, dims);
+  return set_sizes(b, &b->method->values[record->slot], dims,
+                   self->as.tensor.rank);
+}
+
+static etx_status read_size(program_builder* b, const etx_call* call,
+                            etx_dim* out) {
+  const etx_tensor* const self = etx_call_tensor(call, 0);
+  etx_dim dims[ETX_MAX_RANK];
+  read_sizes(b, call->arguments[0], dims);
+  if (varies(b, call->arguments[1])) return ETX_UNSUPPORTED;
+  int64_t dim = etx_call_integer(call, 1);
+  if (dim < 0) dim += self->rank;
+  if (dim < 0 || dim >= self->rank) return ETX_UNSUPPORTED;
+  *out = dims[dim];
+  return ETX_OK;
+}
+
+static etx_status compute_number(program_builder* b, etx_dim* out) {
+  const etx_call* const from = &b->record->call;
+  const etx_shape_call call = arithmetic(b);
+  if (from->op->id == ETX_OP_sym_size_int) return read_size(b, from, out);
+  if (from->arguments[0]->kind != ETX_VALUE_INT) return ETX_UNSUPPORTED;
+  const etx_dim x = read_integer(b, from->arguments[0]);
+  if (b->undecided) return ETX_UNSUPPORTED;
+  // A check that fails for the present sizes fails when it is run.
+  if (from->op->id == ETX_OP_check_range) {
+    *out = x;
+    return ETX_OK;
+  }
+  if (from->argument_count < 2 || from->arguments[1]->kind != ETX_VALUE_INT) {
+    return ETX_UNSUPPORTED;
+  }
+  const etx_dim y = read_integer(b, from->arguments[1]);
+  if (b->undecided) return ETX_UNSUPPORTED;
+  switch (from->op->id) {
+    case ETX_OP_prim_add_scalar:
+      return etx_dim_add(&call, x, y, out);
+    case ETX_OP_prim_sub_scalar:
+      return etx_dim_subtract(&call, x, y, out);
+    case ETX_OP_prim_mul_scalar:
+      return etx_dim_multiply(&call, x, y, out);
+    case ETX_OP_prim_floordiv_scalar:
+    case ETX_OP_prim_floordiv_int:
+      return etx_dim_floor_divide(&call, x, y, out);
+    case ETX_OP_prim_sym_max_scalar:
+      return etx_dim_maximum(&call, x, y, out);
+    case ETX_OP_prim_sym_min_scalar:
+      return etx_dim_minimum(&call, x, y, out);
+    default:
+      return ETX_UNSUPPORTED;
+  }
+}
+
+// A number that cannot be expressed is unknown. That matters only if a shape
+// function reads it.
+static void read_number(program_builder* b) {
+  etx_dim dim = 0;
+  const etx_status status = compute_number(b, &dim);
+  b->undecided = false;
+  if (status == ETX_OK) {
+    note_number(b->method, b->record->slot, dim);
+  } else {
+    b->method->sizes.numbers[b->record->slot] = NUMBER_IS_UNKNOWN;
+  }
+}
+
+static etx_status read_records(program_builder* b) {
+  etx_method* const method = b->method;
+  for (size_t i = 0; i < method->record_count; ++i) {
+    b->record = &method->records[i];
+    if (b->record->kind == ETX_RECORD_SCALAR) {
+      read_number(b);
+    } else {
+      ETX_TRY(read_call(b));
+    }
+  }
+  return ETX_OK;
+}
+
+// ---- what is equal for all sizes ----
+
+static bool have_same_sizes(program_builder* b, const etx_value* a,
+                            const etx_value* other) {
+  etx_dim x[ETX_MAX_RANK], y[ETX_MAX_RANK];
+  const size_t rank = a->as.tensor.rank;
+  if (rank != other->as.tensor.rank) return false;
+  read_sizes(b, a, x);
+  read_sizes(b, other, y);
+  return memcmp(x, y, rank * sizeof *x) == 0 &&
+         memcmp(etx_method_tensor_of(b->method, a)->dim_order,
+                etx_method_tensor_of(b->method, other)->dim_order, rank) == 0;
+}
+
+static void join_tensors(program_builder* b) {
+  const etx_method* const method = b->method;
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    etx_size_tensor* const sizes = sizes_at(method, i);
+    if (sizes->alike == ETX_NO_INDEX) continue;
+    const size_t first = i > MOST_COMPARED ? i - MOST_COMPARED : 0;
+    for (size_t k = first; k < i; ++k) {
+      if (sizes_at(method, k)->alike == ETX_NO_INDEX ||
+          !have_same_sizes(b, method->tensors[k].value,
+                           method->tensors[i].value)) {
+        continue;
+      }
+      sizes->alike = sizes_at(method, k)->alike;
+      break;
+    }
+  }
+}
+
+static bool are_alike(program_builder* b, const etx_value* x,
+                      const etx_value* y) {
+  if (x == y) return true;
+  if (x == NULL || y == NULL || x->kind != y->kind) return false;
+  switch (x->kind) {
+    case ETX_VALUE_NONE:
+      return true;
+    case ETX_VALUE_TENSOR:
+      return x->as.tensor.dtype == y->as.tensor.dtype &&
+             have_same_sizes(b, x, y);
+    case ETX_VALUE_INT: {
+      const bool are_equal = read_integer(b, x) == read_integer(b, y);
+      const bool are_known = !b->undecided;
+      b->undecided = false;
+      return are_equal && are_known;
+    }
+    case ETX_VALUE_BOOL:
+      return !varies(b, x) && !varies(b, y) && x->as.boolean == y->as.boolean;
+    default:
+      return false;  // strings and floats: equal ones usually share a slot
+  }
+}
+
+static bool arguments_are_alike(program_builder* b, const etx_call* x,
+                                const etx_call* y) {
+  if (x->argument_count != y->argument_count) return false;
+  for (size_t i = 0; i < x->argument_count; ++i) {
+    if (x->arguments[i] == y->arguments[i]) continue;
+    if (x->arguments[i]->kind != y->arguments[i]->kind) return false;
+    const etx_value_span first = etx_call_argument_values(x, i);
+    const etx_value_span second = etx_call_argument_values(y, i);
+    const size_t count = (size_t)(first.end - first.at);
+    if (count != (size_t)(second.end - second.at)) return false;
+    for (size_t k = 0; k < count; ++k) {
+      if (!are_alike(b, first.at[k], second.at[k])) return false;
+    }
+  }
+  return true;
+}
+
+static uint32_t find_leader(program_builder* b, size_t index) {
+  const etx_method* const method = b->method;
+  const etx_method_record* const record = &method->records[index];
+  const etx_method_record* other = record;
+  for (size_t i = 0; i < MOST_COMPARED && other->from != ETX_NO_INDEX; ++i) {
+    other = &method->records[other->from];
+    if (!arguments_are_alike(b, &record->call, &other->call)) continue;
+    return method->sizes.records[other - method->records].leader;
+  }
+  return (uint32_t)index;
+}
+
+// True if a tensor that the record writes may have no element.
+static bool may_write_nothing(program_builder* b,
+                              const etx_method_record* record) {
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    etx_value_span values =
+        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at == NULL || (*values.at)->kind != ETX_VALUE_TENSOR) {
+        continue;
+      }
+      etx_dim dims[ETX_MAX_RANK];
+      const etx_shape_call call = arithmetic(b);
+      read_sizes(b, *values.at, dims);
+      for (size_t i = 0; i < (*values.at)->as.tensor.rank; ++i) {
+        int64_t low, high;
+        etx_dim_bounds(&call, dims[i], &low, &high);
+        if (low < 1) return true;
+      }
+    }
+  }
+  return false;
+}
+
+static void join_records(program_builder* b) {
+  etx_method* const method = b->method;
+  for (size_t i = 0; i < method->record_count; ++i) {
+    etx_size_record* const row = &method->sizes.records[i];
+    b->record = &method->records[i];
+    *row = (etx_size_record){(uint32_t)i, false};
+    if (b->record->kind != ETX_RECORD_KERNEL) continue;
+    row->leader = find_leader(b, i);
+    row->may_be_idle = etx_op_only_sizes(b->record->call.op) ||
+                       b->record->call.op->id == ETX_OP_cat_out ||
+                       may_write_nothing(b, b->record);
+  }
+}
+
+static bool build(etx_method* method) {
+  etx_size_program* const program = &method->sizes;
+  program_builder b = {method, method->records, {0}, {0}, 0, false};
+  b.table = (etx_size_table){program->expressions, program->expression_room, 0};
+  b.math = etx_size_table_math(&b.table);
+  memset(program->numbers, NUMBER_IS_UNKNOWN, program->number_count);
+  for (size_t i = 0; i < program->tensor_count; ++i) {
+    program->tensors[i] = (etx_size_tensor){0, 0, 0, ETX_NO_INDEX};
+  }
+  if (add_symbols(&b) != ETX_OK || read_inputs(&b) != ETX_OK ||
+      read_records(&b) != ETX_OK) {
+    return false;
+  }
+  join_tensors(&b);
+  join_records(&b);
+  program->expression_count = b.table.count;
+  return true;
+}
+
+void etx_size_program_build(etx_method* method) {
+  etx_size_program* const program = &method->sizes;
+  if (program->is_tried || program->expression_room == 0 ||
+      method->record_count == 0 || method->flow != 0) {
+    return;
+  }
+  program->is_tried = true;
+  program->is_used = build(method);
+}

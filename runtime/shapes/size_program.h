@@ -1,0 +1,32 @@
+// The size program of a method: the sizes of all its tensors as expressions
+// over the symbols (format/shapes/size_table.h). A change of sizes evaluates
+// them instead of calling the shape function of every operator.
+//
+// It is built when the shape phase has succeeded once, by the same shape
+// functions, which compute with symbols then. They tell if a decision holds for
+// some values of the symbols only (etx_shape_call, `undecided`); then, and if a
+// size cannot be expressed, the method has no program, and every phase calls
+// the shape functions. So a program gives exactly the sizes that they give. A
+// method with jumps or with sizes that data decide has none, either.
+//
+// Shape functions and prepare depend on types, sizes, strides and numbers only.
+// Records of the same operator whose arguments agree in these for all values of
+// the symbols, such as those of repeated layers, share one prepared call: that
+// of the first, their leader.
+
+#ifndef ETX_RUNTIME_SHAPES_SIZE_PROGRAM_H
+#define ETX_RUNTIME_SHAPES_SIZE_PROGRAM_H
+
+#include "runtime/method/method_types.h"
+
+// Sets the counts of a method whose other counts are known, and whose dynamic
+// tensors have so many dimensions.
+void etx_size_program_count(etx_method* method, size_t dynamic_dims);
+// Builds the program of a method that is prepared, if it can have one.
+void etx_size_program_build(etx_method* method);
+// Sets all sizes from the method's symbols, and prepares the records. False if
+// something is refused, such as a size without memory: then the shape phase
+// must run without the program, which gives the message.
+bool etx_size_program_run(etx_method* method);
+
+#endif

@@ -1,0 +1,184 @@
+// What a change of sizes costs: the shape phase of every method of a program
+// with dynamic sizes, as one line of JSON each.
+//
+//   bench_shape_phase FILE          times
+//   bench_shape_phase FILE PHASES   runs so many phases of the first such
+//                                   method only: for counting instructions
+//
+// Sizes go through VECTORS vectors of symbol values, between least and most, in
+// turn. `changed_ns` is the time to set the inputs and prepare the method when
+// each call has other sizes than the one before, `unchanged_ns` the same at
+// equal sizes; both are medians over rounds that take turns. No kernel runs.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/method/method_types.h"
+#include "tests/support/loaded_method.h"
+
+enum { ROUNDS = 41, CALLS = 64, MOST_INPUTS = 64, VECTORS = 61 };
+
+typedef struct phase_bench {
+  etx_program program;
+  test_loaded loaded;
+  size_t blob_index;
+  int32_t sizes[MOST_INPUTS][ETX_MAX_RANK];
+  void* data[MOST_INPUTS];
+} phase_bench;
+
+static void stop_on(etx_status status, const etx_diag* diag) {
+  if (status == ETX_OK) return;
+  fprintf(stderr, "bench_shape_phase: %s\n", diag->text);
+  exit(1);
+}
+
+static double now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+static etx_bytes read_whole(const char* path) {
+  FILE* const file = fopen(path, "rb");
+  if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+    fprintf(stderr, "bench_shape_phase: %s cannot be read\n", path);
+    exit(1);
+  }
+  const size_t size = (size_t)ftell(file);
+  uint8_t* const data = aligned_alloc(64, (size + 63) / 64 * 64);
+  rewind(file);
+  if (data == NULL || fread(data, 1, size, file) != size) exit(1);
+  (void)fclose(file);
+  return (etx_bytes){data, size};
+}
+
+// The value of a symbol in vector `k`. Symbols take other steps, so that
+// vectors differ in all of them.
+static int64_t symbol_value(const phase_bench* b, size_t symbol, size_t k) {
+  const etx_blob_symbol s =
+      etx_blob_symbol_at(&b->program.blob, b->blob_index, symbol);
+  const int64_t span = s.maximum - s.minimum + 1;
+  return s.maximum - (int64_t)(k * (7 + 2 * symbol)) % span;
+}
+
+static void set_inputs(phase_bench* b, size_t k) {
+  etx_method* const method = &b->loaded.method;
+  const etx_blob* const blob = &b->program.blob;
+  const size_t rows = etx_blob_input_dim_count(blob, b->blob_index);
+  etx_diag diag;
+  etx_diag_init(&diag);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row =
+        etx_blob_input_dim_at(blob, b->blob_index, i);
+    const int64_t value = symbol_value(b, row.symbol, k);
+    const int64_t size = row.factor * value + row.offset;
+    if (row.dim >= 0) b->sizes[row.input][row.dim] = (int32_t)size;
+    if (row.dim >= 0) continue;
+    etx_value number;
+    memset(&number, 0, sizeof number);
+    number.kind = ETX_VALUE_INT;
+    number.as.integer = size;
+    stop_on(etx_method_set_value(method, row.input, &number, &diag), &diag);
+  }
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (input->tensor == ETX_NO_INDEX) continue;
+    etx_tensor tensor = method->values[input->value].as.tensor;
+    tensor.sizes = b->sizes[i];
+    tensor.strides = NULL;
+    tensor.data = b->data[i];
+    stop_on(etx_method_set_input(method, i, &tensor, &diag), &diag);
+  }
+}
+
+static void call(phase_bench* b, size_t k) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  set_inputs(b, k);
+  stop_on(etx_method_prepare(&b->loaded.method, &diag), &diag);
+}
+
+static int compare_ns(const void* a, const void* b) {
+  const double x = *(const double*)a;
+  const double y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double* ns) {
+  qsort(ns, ROUNDS, sizeof *ns, compare_ns);
+  return ns[ROUNDS / 2];
+}
+
+static void measure(phase_bench* b, const char* name) {
+  double changed[ROUNDS], unchanged[ROUNDS];
+  for (size_t round = 0; round < ROUNDS; ++round) {
+    double start = now_ns();
+    for (size_t i = 0; i < CALLS; ++i) call(b, i % VECTORS);
+    changed[round] = (now_ns() - start) / CALLS;
+    start = now_ns();
+    for (size_t i = 0; i < CALLS; ++i) call(b, 0);
+    unchanged[round] = (now_ns() - start) / CALLS;
+  }
+  const double most = median(changed);
+  const double least = median(unchanged);
+  const size_t count = b->loaded.method.record_count;
+  printf(
+      "{\"method\": \"%s\", \"instructions\": %zu, \"steps\": %zu, "
+      "\"changed_ns\": %.0f, \"unchanged_ns\": %.0f, \"phase_ns\": %.0f, "
+      "\"ns_per_instruction\": %.1f}\n",
+      name, count, b->loaded.method.step_count, most, least, most - least,
+      (most - least) / (double)count);
+}
+
+static bool load(phase_bench* b, size_t index, char* name, size_t bytes) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_pte_plan plan = etx_pte_plan_at(&b->program.pte, index);
+  const etx_text text = etx_pte_plan_name(&plan);
+  (void)snprintf(name, bytes, "%.*s", (int)text.size, text.data);
+  if (!etx_blob_method_find(&b->program.blob, text, &b->blob_index) ||
+      etx_blob_input_dim_count(&b->program.blob, b->blob_index) == 0) {
+    return false;
+  }
+  stop_on(test_load(&b->loaded, &b->program, name, NULL, &diag), &diag);
+  const etx_method* const method = &b->loaded.method;
+  for (size_t i = 0; i < method->input_count && i < MOST_INPUTS; ++i) {
+    if (method->inputs[i].tensor == ETX_NO_INDEX) continue;
+    const etx_method_tensor* tensor =
+        &method->tensors[method->inputs[i].tensor];
+    const size_t rank = tensor->value->as.tensor.rank;
+    memcpy(b->sizes[i], tensor->bounds, rank * sizeof *tensor->bounds);
+    b->data[i] = calloc(1, 64 + etx_method_bound_numel(tensor) * 8);
+  }
+  return true;
+}
+
+int main(int argc, char** argv) {
+  static phase_bench bench;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  if (argc < 2) {
+    fputs("usage: bench_shape_phase FILE [PHASES]\n", stderr);
+    return 2;
+  }
+  stop_on(etx_program_open(&bench.program, read_whole(argv[1]),
+                           &etx_all_kernels, NULL, &diag),
+          &diag);
+  const size_t methods = etx_pte_plan_count(&bench.program.pte);
+  for (size_t i = 0; i < methods; ++i) {
+    char name[64];
+    if (!load(&bench, i, name, sizeof name)) continue;
+    if (argc > 2) {
+      const size_t phases = strtoul(argv[2], NULL, 10);
+      for (size_t k = 0; k < phases; ++k) call(&bench, k % VECTORS);
+      return 0;
+    }
+    measure(&bench, name);
+    (void)test_unload(&bench.loaded);
+  }
+  return 0;
+}

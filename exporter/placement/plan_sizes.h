@@ -6,11 +6,12 @@
 // may stack blocks that are small there and large, compared with the rest, at
 // smaller sizes. So the method is also planned at some smaller sizes; the order
 // of each such plan gives a plan at the upper bounds, too. Of those plans that
-// are not larger than the given one at the upper bounds, the one is taken whose
-// worst ratio to the lower bound, over all these sizes, is the smallest. Where
-// that ratio is not good, the others are candidates for further layouts, which
-// the file states beside the plan; the runtime takes the smallest at the
-// present sizes.
+// are not larger than the given one at the upper bounds, the one is taken that
+// exceeds the plans of these sizes least. Where that is not good enough, the
+// others are candidates for further layouts, which the file states beside the
+// plan; the runtime takes the smallest at the present sizes. Their ranges are
+// widened first, so that they order no blocks that need no order
+// (wider_layout.h).
 
 #ifndef ETX_EXPORTER_PLACEMENT_PLAN_SIZES_H
 #define ETX_EXPORTER_PLACEMENT_PLAN_SIZES_H

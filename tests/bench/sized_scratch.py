@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Scratch at several sizes beside the scratch of plans made for each size.
 
-    sized_scratch.py ETX [--sizes N] [--markdown FILE] [DIRECTORY...]
+    sized_scratch.py ETX [--sizes N] [--markdown FILE [--section NAME]]
+                     [DIRECTORY...]
 
 Plans the methods of each directory (default: recorded models of
 tests/data/pt2) for all sizes, and once more for single sizes: in a dump of the
@@ -20,7 +21,6 @@ import tempfile
 
 from figures import write_markdown
 
-MARKER = "sized scratch"  # of the table in the document
 RECORDED = os.path.join(os.path.dirname(__file__), "..", "data", "pt2")
 SETS = ["whisper", "llama", "cnn", "recurrent", "parts"]
 
@@ -125,7 +125,8 @@ def main():
     parser.add_argument("etx")
     parser.add_argument("directories", nargs="*")
     parser.add_argument("--sizes", type=int, default=8)
-    parser.add_argument("--markdown")
+    parser.add_argument("--markdown", metavar="FILE")
+    parser.add_argument("--section", default="sized scratch", metavar="NAME")
     words = parser.parse_args()
     bad = 0
     lines = ["| model | method | symbols | at the largest | at the smallest | "
@@ -143,7 +144,7 @@ def main():
                          f"{max(map(ratio, rows)):.2f} |")
     print("\n".join(lines))
     if words.markdown:
-        write_markdown(words.markdown, {MARKER: "\n".join(lines) + "\n"})
+        write_markdown(words.markdown, {words.section: "\n".join(lines) + "\n"})
     return 1 if bad else 0
 
 

@@ -7,7 +7,9 @@
 // One pass over the nodes; the first operand that fits is taken.
 //
 // The initial value of a loop that dies in the copy to the carried value is
-// computed in the storage of the carried value, and the copy is removed.
+// computed in the storage of the carried value, and the copy is removed. The
+// file then has one tensor for both, which instructions write. So an initial
+// value that shows another tensor with other sizes is copied.
 //
 // With --parallel-regions, another reader of the operand may be in a region
 // that runs at the same time. So the operand is taken over only if the node
@@ -164,6 +166,13 @@ static bool starts_loop(const etx_ir_method* method, const etx_ir_node* node) {
   return false;
 }
 
+// True if an instruction writes this value, with these sizes.
+static bool is_written(const storage_reuse* r, uint32_t value) {
+  const uint32_t written =
+      etx_placement_written_as(r->method, r->placement, value);
+  return etx_placement_kind_is_root(r->placement->values[written].kind);
+}
+
 // Computes the operand of such a copy in the storage of the result.
 static etx_status start_in_place(storage_reuse* r, etx_pool* pool,
                                  size_t index) {
@@ -176,7 +185,7 @@ static etx_status start_in_place(storage_reuse* r, etx_pool* pool,
   etx_placement_conflicts conflicts = {0};
   const size_t saved_bytes =
       r->placement->value_count * sizeof *r->placement->values;
-  if (from == to || r->last_read[from] != index ||
+  if (from == to || r->last_read[from] != index || !is_written(r, initial) ||
       !etx_operand_reuse_is_block(r->placement, initial) ||
       !etx_operand_reuse_is_block(r->placement, carried) ||
       r->placement->storages[from].bytes != r->placement->storages[to].bytes) {

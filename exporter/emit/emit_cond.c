@@ -21,7 +21,6 @@
 
 #include "exporter/emit/emit_internal.h"
 #include "exporter/ir/ir_cond.h"
-#include "exporter/placement/view_rules.h"
 
 struct etx_emit_cond {
   uint32_t cond;
@@ -150,18 +149,6 @@ etx_status etx_emit_enter_branch(etx_emit_method* m, uint32_t branch) {
 
 // ---------------------------------------------------------------- tensors
 
-// The value that an instruction writes and that `value` shows unchanged, after
-// elided copies.
-static uint32_t written_as(const etx_emit_method* m, uint32_t value) {
-  const etx_value_placement* place = &m->placement->values[value];
-  while (place->kind == ETX_PLACEMENT_ALIAS && place->delta == 0 &&
-         etx_value_view_same_shape(m->method, value, place->base)) {
-    value = place->base;
-    place = &m->placement->values[value];
-  }
-  return value;
-}
-
 etx_status etx_emit_join_tensors(etx_emit_method* m) {
   const etx_ir_method* const method = m->method;
   m->tensor_of =
@@ -173,7 +160,8 @@ etx_status etx_emit_join_tensors(etx_emit_method* m) {
     const etx_ir_node* const node = &method->nodes[n - 1];
     if (!etx_ir_is_join(node)) continue;
     for (size_t a = ETX_JOIN_THEN; a < ETX_JOIN_ARGUMENTS; ++a) {
-      const uint32_t from = written_as(m, node->args[a].as.value);
+      const uint32_t from = etx_placement_written_as(
+          method, m->placement, node->args[a].as.value);
       if (etx_placement_kind_is_root(m->placement->values[from].kind) &&
           m->placement->values[from].kind != ETX_PLACEMENT_EXTERNAL) {
         m->tensor_of[from] = m->tensor_of[node->outputs[0]];

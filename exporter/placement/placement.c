@@ -1,6 +1,7 @@
 #include "exporter/placement/placement.h"
 
 #include "exporter/ir/ir_edit.h"
+#include "exporter/placement/view_rules.h"
 
 etx_status etx_placement_add(etx_pool* pool, etx_placement* placement,
                              const etx_value_placement* place) {
@@ -30,6 +31,18 @@ uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
     value = place->base;
   }
   *out_delta = delta;
+  return value;
+}
+
+uint32_t etx_placement_written_as(const etx_ir_method* method,
+                                  const etx_placement* placement,
+                                  uint32_t value) {
+  const etx_value_placement* place = &placement->values[value];
+  while (place->kind == ETX_PLACEMENT_ALIAS && place->delta == 0 &&
+         etx_value_view_same_shape(method, value, place->base)) {
+    value = place->base;
+    place = &placement->values[value];
+  }
   return value;
 }
 

@@ -117,6 +117,13 @@ bool etx_placement_has_fixed_offset(const etx_placement* placement,
 uint32_t etx_placement_root(const etx_placement* placement, uint32_t value,
                             uint64_t* out_delta);
 
+// The value that `value` shows with the same sizes and from its first byte on:
+// `value` itself, or what elided copies were made of. An instruction writes it
+// if it is a root.
+uint32_t etx_placement_written_as(const etx_ir_method* method,
+                                  const etx_placement* placement,
+                                  uint32_t value);
+
 static inline bool etx_placement_kind_is_root(etx_placement_kind kind) {
   return kind == ETX_PLACEMENT_EXTERNAL || kind == ETX_PLACEMENT_COMPUTED ||
          kind == ETX_PLACEMENT_CONCAT || kind == ETX_PLACEMENT_BRANCH_RESULT;

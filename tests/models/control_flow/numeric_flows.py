@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 from torch._higher_order_ops.associative_scan import associative_scan
+from torch._higher_order_ops.map import map as torch_map
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
@@ -319,6 +320,32 @@ def while_in_cond_in_scan():
              (("zero", [0] * 4), ("least", [1, 2, 0, 1]), ("middle", [3, 0, 2, 1]),
               ("most", [9, 9, 9, 9]))}
     return Flow(model, calls)
+
+
+@flow
+def choice_in_loop_in_map():
+    """Rows one by one through a loop that halves or grows them by a choice."""
+    def forward(self, x, limits):
+        def row(parts):
+            x, limit = parts
+
+            def body(n, y):
+                y = torch.cond(y.sum() > limit, lambda y: y * 0.5,
+                               lambda y: self.layer(y).abs() + y, (y,))
+                return n + 1, y
+
+            n, y = while_loop(lambda n, y: (n < 5) & (y.amax() > 0.2), body,
+                              (zero(), x * 1))
+            return y, n.clone()
+
+        return torch_map(row, (x, limits))
+
+    model = Method(forward, layer=nn.Linear(4, 4)).requires_grad_(False)
+    calls = {label: (torch.randn(n, 4), torch.randn(n))
+             for label, n in (("middle", 4), ("least", 2), ("most", 7))}
+    rows = torch.export.Dim("rows", min=2, max=7)
+    return Flow(model, calls, ({0: rows}, {0: rows}),
+                overflow=((torch.randn(8, 4), torch.randn(8)),))
 
 
 @flow

@@ -20,6 +20,7 @@
 #include "exporter/placement/placement.h"
 #include "exporter/placement/operand_reuse.h"
 #include "exporter/placement/placement_check.h"
+#include "exporter/placement/view_rules.h"
 
 typedef struct storage_reuse {
   const etx_ir_method* method;
@@ -166,11 +167,26 @@ static bool starts_loop(const etx_ir_method* method, const etx_ir_node* node) {
   return false;
 }
 
-// True if an instruction writes this value, with these sizes.
+// True if an instruction writes this value, with these sizes. An instruction
+// that only moves elements within one block will be removed.
 static bool is_written(const storage_reuse* r, uint32_t value) {
-  const uint32_t written =
-      etx_placement_written_as(r->method, r->placement, value);
-  return etx_placement_kind_is_root(r->placement->values[written].kind);
+  for (;;) {
+    etx_value_view view;
+    value = etx_placement_written_as(r->method, r->placement, value);
+    const etx_ir_value* const v = &r->method->values[value];
+    if (!etx_placement_kind_is_root(r->placement->values[value].kind)) {
+      return false;
+    }
+    if (v->origin != ETX_IR_FROM_NODE ||
+        !etx_value_view_find(r->method, &r->method->nodes[v->index], 0,
+                             &view) ||
+        etx_placement_range(r->placement, view.base).storage !=
+            etx_placement_range(r->placement, value).storage) {
+      return true;
+    }
+    if (!etx_value_view_same_shape(r->method, value, view.base)) return false;
+    value = view.base;
+  }
 }
 
 // Computes the operand of such a copy in the storage of the result.

@@ -160,8 +160,8 @@ etx_status etx_emit_join_tensors(etx_emit_method* m) {
     const etx_ir_node* const node = &method->nodes[n - 1];
     if (!etx_ir_is_join(node)) continue;
     for (size_t a = ETX_JOIN_THEN; a < ETX_JOIN_ARGUMENTS; ++a) {
-      const uint32_t from = etx_placement_written_as(
-          method, m->placement, node->args[a].as.value);
+      const uint32_t from = etx_placement_written_as(method, m->placement,
+                                                     node->args[a].as.value);
       if (etx_placement_kind_is_root(m->placement->values[from].kind) &&
           m->placement->values[from].kind != ETX_PLACEMENT_EXTERNAL) {
         m->tensor_of[from] = m->tensor_of[node->outputs[0]];

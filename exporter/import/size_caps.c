@@ -57,6 +57,16 @@ static bool is_cap_of(const etx_size_cap* cap, const etx_ir_method* method,
   return etx_text_equal(rest, symbol);
 }
 
+bool etx_size_cap_find(const etx_ir_module* module, const etx_ir_method* method,
+                       etx_text symbol, int64_t* out_most) {
+  for (size_t i = 0; i < module->cap_count; ++i) {
+    if (!is_cap_of(&module->caps[i], method, symbol)) continue;
+    *out_most = module->caps[i].most;
+    return true;
+  }
+  return false;
+}
+
 // ---------------------------------------------------------------- bounds
 
 // The most elements that a tensor has; INT64_MAX if that is not known.

@@ -13,6 +13,10 @@
 ETX_MUST_USE etx_status etx_size_cap_add(etx_ir_module* module, etx_text text,
                                          etx_diag* diag);
 
+// The cap of a symbol of the method; false if there is none.
+bool etx_size_cap_find(const etx_ir_module* module, const etx_ir_method* method,
+                       etx_text symbol, int64_t* out_most);
+
 // Bounds the late symbols of all methods, after program.yaml was applied.
 // Reports symbols without an upper bound, caps that name no symbol, and uses of
 // a symbol where no node has set it.

@@ -159,14 +159,15 @@ static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
   return ETX_OK;
 }
 
-// Adds the nodes of sub-graph `which` to `branch`. `results` has room for the
-// outputs of the torch.cond node; entries are ETX_IR_NONE for None.
+// Adds the nodes of the next sub-graph to `branch`. `results` has room for the
+// outputs of the torch.cond node.
 static etx_status read_branch(etx_pt2_graph* graph, const cond_call* p,
-                              size_t which, uint32_t branch, uint32_t* results,
-                              etx_pt2_visit_nodes* read_nodes) {
+                              uint32_t branch, etx_pt2_visit_nodes* read_nodes,
+                              etx_pt2_branch_sizes* sizes,
+                              etx_ir_arg* results) {
   etx_pt2_graph inner;
   const etx_json* outputs = NULL;
-  ETX_TRY(etx_pt2_open_subgraph(graph, p->graphs[which], &inner));
+  ETX_TRY(etx_pt2_open_subgraph(graph, p->graphs[sizes->ended], &inner));
   inner.branch = branch;
   ETX_TRY(define_inputs(graph, &inner, p));
   ETX_TRY(read_nodes(&inner));
@@ -178,35 +179,37 @@ static etx_status read_branch(etx_pt2_graph* graph, const cond_call* p,
         p->outputs->count, outputs->count);
   }
   for (size_t i = 0; i < outputs->count; ++i) {
-    etx_ir_arg result;
-    ETX_TRY(etx_pt2_argument(&inner, &outputs->items[i], &result));
-    results[i] = ETX_IR_NONE;
-    if (result.kind == ETX_IR_ARG_VALUE) {
-      results[i] = result.as.value;
-    } else if (result.kind != ETX_IR_ARG_NONE) {
-      etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
-                         "%s: result %z of torch.cond is not a tensor",
-                         graph->context, i);
-    }
+    ETX_TRY(etx_pt2_argument(&inner, &outputs->items[i], &results[i]));
   }
-  return ETX_OK;
+  return etx_pt2_end_branch(graph, &inner, p->outputs, sizes, results);
 }
 
 // ---------------------------------------------------------------- results
 
-// Defines one output of the node as the output of `join`.
+// Defines one output of the node as the output of `join`. An integer needs no
+// node: it is a symbol, or a size that both branches have. `*out_padded` is the
+// value that the output is cut from, or ETX_IR_NONE.
 static etx_status add_result(etx_pt2_graph* graph, const etx_json* output,
-                             etx_ir_join join) {
+                             const etx_pt2_branch_sizes* sizes,
+                             etx_ir_join join, uint32_t* out_padded) {
   etx_text tag;
   const etx_json* payload = NULL;
+  *out_padded = ETX_IR_NONE;
   ETX_TRY(etx_pt2_union(graph, output, &tag, &payload));
-  if (etx_text_is(tag, "as_none")) return ETX_OK;
+  if (etx_text_is(tag, "as_none") || etx_text_is(tag, "as_sym_int") ||
+      etx_text_is(tag, "as_int")) {
+    return ETX_OK;
+  }
   if (!etx_text_is(tag, "as_tensor")) {
     etx_pt2_report_unsupported(graph, "a result of kind", tag);
     return ETX_OK;
   }
-  ETX_TRY(etx_pt2_define_tensor(
-      graph, payload, (uint32_t)graph->method->node_count, &join.output));
+  ETX_TRY(etx_pt2_padded_result(graph, output, sizes, out_padded));
+  join.output = *out_padded;
+  if (join.output == ETX_IR_NONE) {
+    ETX_TRY(etx_pt2_define_tensor(
+        graph, payload, (uint32_t)graph->method->node_count, &join.output));
+  }
   const uint32_t values[2] = {join.then_value, join.else_value};
   for (size_t i = 0; i < 2; ++i) {
     if (values[i] != ETX_IR_NONE &&
@@ -220,34 +223,37 @@ static etx_status add_result(etx_pt2_graph* graph, const etx_json* output,
                          &graph->place);
 }
 
+static uint32_t tensor_of(const etx_ir_arg* result) {
+  return result->kind == ETX_IR_ARG_VALUE ? result->as.value : ETX_IR_NONE;
+}
+
 etx_status etx_pt2_read_cond(etx_pt2_graph* graph, const etx_json* node,
                              etx_pt2_visit_nodes* read_nodes) {
   cond_call p;
   etx_ir_arg condition;
-  uint32_t cond = 0;
-  uint32_t token = 0;
+  etx_pt2_branch_sizes sizes;
+  etx_ir_join join = {0};
   ETX_TRY(read_cond_call(graph, node, &p));
   ETX_TRY(read_condition(graph, p.condition, &condition));
-  uint32_t* results[2];
-  for (size_t i = 0; i < 2; ++i) {
-    results[i] =
-        etx_pool_take(graph->pool, p.outputs->count * sizeof(uint32_t));
-    if (results[i] == NULL) return ETX_OUT_OF_MEMORY;
-  }
+  const size_t count = p.outputs->count;
+  etx_ir_arg* const results =
+      etx_pool_take(graph->pool, 2 * count * sizeof *results);
+  uint32_t* const padded = etx_pool_take(graph->pool, count * sizeof *padded);
+  if (results == NULL || padded == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_pt2_find_branch_sizes(graph, p.outputs, p.graphs, &sizes));
   ETX_TRY(etx_ir_add_cond(graph->import->module, graph->method, graph->branch,
-                          &cond));
-  ETX_TRY(etx_ir_add_head(graph->import->module, graph->method, cond,
-                          &condition, &graph->place, &token));
-  ETX_TRY(read_branch(graph, &p, 0, etx_ir_then_branch(cond), results[0],
-                      read_nodes));
-  ETX_TRY(read_branch(graph, &p, 1, etx_ir_else_branch(cond), results[1],
-                      read_nodes));
-  for (size_t i = 0; i < p.outputs->count; ++i) {
-    const etx_ir_join join = {.cond = cond,
-                              .token = token,
-                              .then_value = results[0][i],
-                              .else_value = results[1][i]};
-    ETX_TRY(add_result(graph, &p.outputs->items[i], join));
+                          &join.cond));
+  ETX_TRY(etx_ir_add_head(graph->import->module, graph->method, join.cond,
+                          &condition, &graph->place, &join.token));
+  ETX_TRY(read_branch(graph, &p, etx_ir_then_branch(join.cond), read_nodes,
+                      &sizes, results));
+  ETX_TRY(read_branch(graph, &p, etx_ir_else_branch(join.cond), read_nodes,
+                      &sizes, results + count));
+  ETX_TRY(etx_pt2_join_branch_sizes(graph, join, &sizes));
+  for (size_t i = 0; i < count; ++i) {
+    join.then_value = tensor_of(&results[i]);
+    join.else_value = tensor_of(&results[count + i]);
+    ETX_TRY(add_result(graph, &p.outputs->items[i], &sizes, join, &padded[i]));
   }
-  return ETX_OK;
+  return etx_pt2_cut_results(graph, p.outputs, &sizes, padded);
 }

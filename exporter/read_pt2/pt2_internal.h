@@ -11,6 +11,7 @@
 #define ETX_EXPORTER_READ_PT2_PT2_INTERNAL_H
 
 #include "exporter/ir/aten_schema.h"
+#include "exporter/ir/ir_cond.h"
 #include "exporter/import/import.h"
 #include "exporter/host/read_json.h"
 #include "exporter/read_pt2/pt2_archive.h"
@@ -107,6 +108,7 @@ typedef struct etx_pt2_graph {
   bool reads_outputs;
   uint32_t late;      // the last such symbol of the node, counted from 1
   size_t late_count;  // the number of such symbols of the node
+  int64_t late_most;  // an upper bound of these symbols; 0: only the stated one
   bool is_optional;   // what cannot be read is left out without a problem
 } etx_pt2_graph;
 
@@ -177,6 +179,10 @@ bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size);
 // returns it, counted from 1, or 0; it reports a node that sets several.
 void etx_pt2_start_late(etx_pt2_graph* graph);
 uint32_t etx_pt2_end_late(etx_pt2_graph* graph);
+
+// The integer expression for a SymInt: a number or an expression.
+ETX_MUST_USE etx_status etx_pt2_size(etx_pt2_graph* graph, const etx_json* size,
+                                     etx_dim* out);
 
 // The integer expression for a name of sym_int_values.
 ETX_MUST_USE etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
@@ -326,6 +332,10 @@ ETX_MUST_USE etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
                                          const etx_aten_arguments* given,
                                          const etx_ir_value* result,
                                          uint32_t* out_value);
+// Appends item() of `tensor`, which sets symbol `late`, counted from 1.
+ETX_MUST_USE etx_status etx_pt2_add_item(etx_pt2_graph* graph, etx_text name,
+                                         const etx_ir_arg* tensor,
+                                         uint32_t late);
 
 // ---- pt2_nodes.c
 
@@ -410,6 +420,54 @@ ETX_MUST_USE etx_status etx_pt2_mark_cond(etx_pt2_graph* graph,
 ETX_MUST_USE etx_status etx_pt2_read_cond(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* read_nodes);
+
+// ---- pt2_branch_sizes.c
+
+// A number that the branches of a torch.cond decide: a size of one of the
+// results, or an integer that they return.
+typedef struct etx_pt2_branch_size {
+  size_t output;       // the result
+  size_t dim;          // its dimension; SIZE_MAX for an integer
+  etx_dim size;        // a symbol
+  uint32_t late;       // the symbol, counted from 1
+  uint32_t values[2];  // by branch: a tensor of one element
+  uint32_t joined;     // the same behind the branches
+} etx_pt2_branch_size;
+
+typedef struct etx_pt2_branch_sizes {
+  etx_pt2_branch_size* items;
+  size_t count, capacity;
+  size_t ended;  // the number of branches that were read
+} etx_pt2_branch_sizes;
+
+// Finds these numbers in the outputs of the node, before its branches,
+// `graphs`, are read.
+ETX_MUST_USE etx_status etx_pt2_find_branch_sizes(
+    etx_pt2_graph* graph, const etx_json* outputs,
+    const etx_json* const graphs[2], etx_pt2_branch_sizes* out);
+// Behind the nodes of a branch, whose graph is `inner`: computes the numbers,
+// and pads those of `results` that depend on them.
+ETX_MUST_USE etx_status etx_pt2_end_branch(etx_pt2_graph* outer,
+                                           etx_pt2_graph* inner,
+                                           const etx_json* outputs,
+                                           etx_pt2_branch_sizes* sizes,
+                                           etx_ir_arg* results);
+// Joins the numbers; `join` has the branches.
+ETX_MUST_USE etx_status etx_pt2_join_branch_sizes(etx_pt2_graph* graph,
+                                                  etx_ir_join join,
+                                                  etx_pt2_branch_sizes* sizes);
+// If the output has sizes that the branches decide: a new value of the padded
+// type, which the next node defines. Otherwise ETX_IR_NONE.
+ETX_MUST_USE etx_status etx_pt2_padded_result(etx_pt2_graph* graph,
+                                              const etx_json* output,
+                                              const etx_pt2_branch_sizes* sizes,
+                                              uint32_t* out_value);
+// Behind all joins: sets the symbols, and binds the names of these outputs to
+// the parts of `padded` that have the actual sizes.
+ETX_MUST_USE etx_status etx_pt2_cut_results(etx_pt2_graph* graph,
+                                            const etx_json* outputs,
+                                            const etx_pt2_branch_sizes* sizes,
+                                            const uint32_t* padded);
 
 // ---- pt2_while.c
 

@@ -109,3 +109,17 @@ etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
                             &node, graph->diag));
   return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
 }
+
+etx_status etx_pt2_add_item(etx_pt2_graph* graph, etx_text name,
+                            const etx_ir_arg* tensor, uint32_t late) {
+  const etx_ir_value result = {
+      .name = name,
+      .shape = {.dtype = ETX_DTYPE_UINT8, .rank = 1, .dims = {0}}};
+  const etx_text unnamed = etx_text_of("");
+  const etx_aten_arguments given = {tensor, &unnamed, 1};
+  uint32_t value = 0;
+  ETX_TRY(
+      etx_pt2_add_node(graph, "aten.item.default", &given, &result, &value));
+  graph->method->nodes[graph->method->node_count - 1].late = late;
+  return ETX_OK;
+}

@@ -325,7 +325,6 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
     return read_number_item(graph, json, outputs, target);
   }
   etx_dim size = 0;
-  uint32_t value = 0;
   etx_pt2_start_late(graph);
   ETX_TRY(etx_pt2_named_size(graph, name->string, &size));
   uint32_t late = etx_pt2_end_late(graph);
@@ -333,18 +332,12 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
   if (is_known) {
     ETX_TRY(etx_pt2_known_item(graph, name->string, size, &late));
   }
-  const etx_ir_value result = {
-      .name = name->string,
-      .shape = {.dtype = ETX_DTYPE_UINT8, .rank = 1, .dims = {0}}};
   etx_ir_node node = {0};
   ETX_TRY(read_arguments(graph, json,
                          etx_aten_schema_find(etx_text_of("aten.item.default")),
                          false, &node));
-  const etx_text unnamed = etx_text_of("");
-  const etx_aten_arguments given = {node.args, &unnamed, node.arg_count};
-  ETX_TRY(
-      etx_pt2_add_node(graph, "aten.item.default", &given, &result, &value));
-  graph->method->nodes[graph->method->node_count - 1].late = late;
+  if (node.arg_count != 1) return ETX_OK;  // it was reported
+  ETX_TRY(etx_pt2_add_item(graph, name->string, &node.args[0], late));
   return is_known ? etx_pt2_check_item(graph, late, size) : ETX_OK;
 }
 

@@ -253,6 +253,10 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
     return etx_pt2_fail_malformed(
         graph, "symbol '%t' has no entry in range_constraints", name);
   }
+  if (etx_pt2_is_late_name(name) && graph->late_most > found.low &&
+      graph->late_most < found.high) {
+    found.high = graph->late_most;
+  }
   if (etx_symbols_add(symbols, name, found.low, found.high, &index) != ETX_OK) {
     return etx_pt2_fail_malformed(graph, "more than %i symbols",
                                   (int64_t)ETX_SYMBOLS_MAX_COUNT);
@@ -590,9 +594,8 @@ etx_status etx_pt2_size_of_text(etx_pt2_graph* graph, etx_text text,
   return r.at == text.size ? ETX_OK : malformed(&r, "the end");
 }
 
-// A SymInt: a number or an expression.
-static etx_status read_size(etx_pt2_graph* graph, const etx_json* value,
-                            etx_dim* out) {
+etx_status etx_pt2_size(etx_pt2_graph* graph, const etx_json* value,
+                        etx_dim* out) {
   etx_text tag, text;
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
@@ -619,7 +622,7 @@ etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
   if (value == NULL) {
     return etx_pt2_fail_malformed(graph, "integer '%t' is not defined", name);
   }
-  return read_size(graph, value, out);
+  return etx_pt2_size(graph, value, out);
 }
 
 // The value of a SymBool: a constant, or an expression over sizes.
@@ -690,7 +693,7 @@ etx_status etx_pt2_shape(etx_pt2_graph* graph, const etx_json* tensor_meta,
   }
   shape.rank = (uint8_t)sizes->count;
   for (size_t i = 0; i < sizes->count; ++i) {
-    ETX_TRY(read_size(graph, &sizes->items[i], &shape.dims[i]));
+    ETX_TRY(etx_pt2_size(graph, &sizes->items[i], &shape.dims[i]));
     if (etx_dim_is_number(shape.dims[i]) && shape.dims[i] < 0) {
       return etx_pt2_fail_malformed(graph, "size %i is negative",
                                     shape.dims[i]);

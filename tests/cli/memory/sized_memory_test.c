@@ -23,7 +23,7 @@ static const char* const sets[] = {
     "whisper", "llama",     "cnn",      "gru",       "branches",
     "loops",   "cond",      "scans",    "late",      "loop_sizes",
     "halves",  "recurrent", "in_place", "quantized", "small_sizes",
-    "mixed",   "wrapped",   "planes"};
+    "mixed",   "wrapped",   "planes",   "choices"};
 
 enum { MAX_SYMBOLS = 8, SIZES = 6, ALIGNMENT = 64 };
 

@@ -525,7 +525,7 @@ ETX_MUST_USE etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph,
                                             etx_pt2_visit_nodes* read_nodes,
                                             size_t* out_together);
 
-// ---- pt2_step_count.c
+// ---- pt2_steps.c, the count
 
 // True if the node is a scan or a map.
 bool etx_pt2_is_scan(etx_text target);

@@ -6,7 +6,7 @@
 //   ys' = index_put(ys, [i], y)       a stacked result is a carried value
 //
 // If the number of rows is known and the sub-graph is small, an iteration takes
-// a block of several rows (pt2_step_count.c):
+// a block of several rows (pt2_steps.c):
 //
 //   xs' = view(xs[:n * k], [n, k, ..])    in front of the loop
 //   x = index_select(xs', 0, i)           k rows; each step selects one

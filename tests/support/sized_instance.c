@@ -271,19 +271,6 @@ etx_status sized_instance_open(sized_instance* out, const etx_program* program,
   return ETX_OK;
 }
 
-// A method needs the same scratch at all sizes if no dimension varies, or if its
-// blocks stay where the file has them. It cannot be loaded without it.
-static bool varies(const sized_instance* instance, etx_text method) {
-  etx_pte_plan plan;
-  etx_pte_totals totals;
-  if (instance->program->limits.keeps_plan) return false;
-  if (etx_program_find_plan(instance->program, method, &plan, NULL) != ETX_OK) {
-    return false;
-  }
-  etx_pte_plan_totals(&plan, &totals);
-  return totals.dynamic_dims > 0;
-}
-
 etx_status sized_instance_open_at(sized_instance* out,
                                   const sized_instance* from, size_t method,
                                   const sized_inputs* inputs, etx_diag* diag) {
@@ -297,12 +284,13 @@ etx_status sized_instance_open_at(sized_instance* out,
   ETX_TRY(
       etx_shared_memory_fork(&from->session, &out->session, out->state, diag));
   ETX_TRY(etx_method_needed(out->program, m->name, &needed, diag));
-  if (!varies(out, m->name)) {
+  if (load(out, method, NULL) != ETX_OK) {
+    // It needs the same memory at all sizes, and is not loaded with less.
+    free(m->structures.data);
     out->scratch = take(needed.scratch_bytes);
     out->temporary = take(needed.temporary_bytes);
     return load(out, method, diag);
   }
-  ETX_TRY(load(out, method, diag));
   ETX_TRY(etx_method_needed_at(&m->method, inputs->symbols,
                                inputs->symbol_count, &needed, diag));
   out->scratch = take(needed.scratch_bytes);

@@ -127,6 +127,7 @@ static void copy_method(program_copy* copy, const etx_blob* blob, size_t index,
   etx_blob_symbol* symbols = NULL;
   etx_blob_input_dim* dims = NULL;
   etx_blob_view* views = NULL;
+  etx_blob_place* places = NULL;
 #define COPY(field, count, at)                       \
   to->count = etx_blob_##at##_count(blob, index);    \
   field = take(copy, to->count, sizeof *(field));    \
@@ -146,6 +147,12 @@ static void copy_method(program_copy* copy, const etx_blob* blob, size_t index,
     dims[i] = etx_blob_input_dim_at(blob, index, i);
   }
   to->input_dims = dims;
+  to->place_count = etx_blob_place_count(blob, index);
+  places = take(copy, to->place_count, sizeof *places);
+  for (size_t i = 0; i < to->place_count; ++i) {
+    places[i] = etx_blob_place_at(blob, index, i);
+  }
+  to->places = places;
 }
 
 static void copy_blob(program_copy* copy, const etx_blob* blob) {
@@ -253,6 +260,51 @@ etx_pte_instruction* program_copy_instructions(program_copy* copy, size_t plan,
 
 etx_blob_view* program_copy_views(program_copy* copy, size_t method) {
   return (etx_blob_view*)(uintptr_t)copy->blob_methods[method].views;
+}
+
+etx_blob_symbol* program_copy_symbols(program_copy* copy, size_t method) {
+  return (etx_blob_symbol*)(uintptr_t)copy->blob_methods[method].symbols;
+}
+
+etx_blob_input_dim* program_copy_input_dims(program_copy* copy, size_t method) {
+  return (etx_blob_input_dim*)(uintptr_t)copy->blob_methods[method].input_dims;
+}
+
+etx_blob_place* program_copy_places(program_copy* copy, size_t method) {
+  return (etx_blob_place*)(uintptr_t)copy->blob_methods[method].places;
+}
+
+size_t program_copy_plan_of(const program_copy* copy, size_t method) {
+  size_t plan = 0;
+  while (!etx_text_equal(copy->plans[plan].name,
+                         copy->blob_methods[method].name)) {
+    ++plan;
+  }
+  return plan;
+}
+
+void program_copy_add_layout(program_copy* copy, size_t method) {
+  etx_blob_method* const m = &copy->blob_methods[method];
+  const size_t plan = program_copy_plan_of(copy, method);
+  const etx_pte_plan_content* const from = &copy->plans[plan];
+  etx_blob_place* const places =
+      take(copy, m->place_count + from->value_count, sizeof *places);
+  const uint32_t layout =
+      m->place_count == 0 ? 0 : m->places[m->place_count - 1].layout + 1;
+  if (m->place_count > 0) {
+    memcpy(places, m->places, m->place_count * sizeof *places);
+  }
+  for (size_t i = 0; i < from->value_count; ++i) {
+    const etx_pte_tensor* const tensor = &from->values[i].as.tensor;
+    if (from->values[i].kind != ETX_PTE_TENSOR || !tensor->has_allocation ||
+        tensor->memory_id != 1) {
+      continue;
+    }
+    places[m->place_count++] =
+        (etx_blob_place){(uint32_t)i, layout, tensor->memory_offset,
+                         etx_pte_tensor_bytes(tensor)};
+  }
+  m->places = places;
 }
 
 etx_blob_output* program_copy_outputs(program_copy* copy, size_t method) {

@@ -29,6 +29,14 @@ int64_t* program_copy_arenas(program_copy* copy, size_t plan);
 etx_pte_instruction* program_copy_instructions(program_copy* copy, size_t plan,
                                                size_t chain);
 etx_blob_view* program_copy_views(program_copy* copy, size_t method);
+etx_blob_symbol* program_copy_symbols(program_copy* copy, size_t method);
+etx_blob_input_dim* program_copy_input_dims(program_copy* copy, size_t method);
+etx_blob_place* program_copy_places(program_copy* copy, size_t method);
+// The plan that a method of the blob describes.
+size_t program_copy_plan_of(const program_copy* copy, size_t method);
+// Appends to the places of a method a layout that places every value as the
+// plan does.
+void program_copy_add_layout(program_copy* copy, size_t method);
 etx_blob_output* program_copy_outputs(program_copy* copy, size_t method);
 
 // Writes a file; free the bytes with sample_release.

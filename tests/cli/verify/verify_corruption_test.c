@@ -162,12 +162,7 @@ static bool change_view_offset(program_copy* copy) {
 
 // The number of values of method `method` of the blob.
 static size_t values_of(const program_copy* copy, size_t method) {
-  size_t plan = 0;
-  while (!etx_text_equal(copy->plans[plan].name,
-                         copy->blob_methods[method].name)) {
-    ++plan;
-  }
-  return copy->plans[plan].value_count;
+  return copy->plans[program_copy_plan_of(copy, method)].value_count;
 }
 
 static bool change_view_base(program_copy* copy) {

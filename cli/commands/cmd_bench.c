@@ -24,6 +24,7 @@ typedef struct bench_options {
   etx_option_list data;
   uint64_t threads;
   bool uses_regions;
+  bool keeps_plan;
   double seconds;
   bool restores;
   bool is_static;
@@ -67,7 +68,8 @@ static etx_status open_session(bench_context* b, const char* path,
                                etx_run_session* session) {
   const etx_run_session_options session_options = {
       b->options->data.items, b->options->data.count,
-      (size_t)b->options->threads, b->options->uses_regions};
+      (size_t)b->options->threads, b->options->uses_regions,
+      b->options->keeps_plan};
   return etx_run_session_open(session, path, &session_options, &b->diag);
 }
 
@@ -358,6 +360,10 @@ int etx_cmd_bench(int argc, char** argv) {
                    "run independent parts of a method on the threads of "
                    "--threads at the same time; operators are timed one by one",
                    &options.uses_regions),
+          ETX_FLAG("keep-plan", 0,
+                   "leave values where they lie at the largest sizes; results "
+                   "are bit-equal",
+                   &options.keeps_plan),
           ETX_REAL("seconds", 0, "X",
                    "how long to call each method (default: 1)",
                    &options.seconds),

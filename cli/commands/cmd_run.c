@@ -29,6 +29,7 @@ typedef struct run_options {
   bool smoke;
   uint64_t threads;
   bool uses_regions;
+  bool keeps_plan;
   const char* profile;
   bool json;
 } run_options;
@@ -282,7 +283,7 @@ static etx_exit run_file(const run_options* options) {
   etx_run_session session;
   const etx_run_session_options session_options = {
       options->data.items, options->data.count, (size_t)options->threads,
-      options->uses_regions};
+      options->uses_regions, options->keeps_plan};
   const etx_status status =
       etx_run_session_open(&session, options->file, &session_options, &diag);
   if (status != ETX_OK)
@@ -335,6 +336,10 @@ int etx_cmd_run(int argc, char** argv) {
                    "run independent parts of a method on the threads of "
                    "--threads at the same time; results are bit-equal",
                    &options.uses_regions),
+          ETX_FLAG("keep-plan", 0,
+                   "leave values where they lie at the largest sizes; results "
+                   "are bit-equal",
+                   &options.keeps_plan),
           ETX_TEXT("profile", 0, "FILE",
                    "write the call, or those of --case, as a trace for Chrome "
                    "and Perfetto: operators and memory",

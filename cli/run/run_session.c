@@ -37,7 +37,9 @@ static etx_status open_module(etx_run_session* session,
 static etx_status open_program(etx_run_session* session,
                                const etx_run_session_options* options,
                                etx_diag* diag) {
-  const etx_module_options module = {.data_paths = options->data_paths,
+  const etx_limits limits = {.keeps_plan = options->keeps_plan};
+  const etx_module_options module = {.limits = &limits,
+                                     .data_paths = options->data_paths,
                                      .data_path_count = options->data_count,
                                      .parallel = &session->pool.parallel};
   const etx_status status = open_module(session, &module, diag);

@@ -14,6 +14,7 @@ typedef struct etx_run_session_options {
   size_t data_count;
   size_t threads;     // for its kernels; 0 counts as 1
   bool uses_regions;  // independent parts of methods run on these threads
+  bool keeps_plan;    // values lie where they lie at the largest sizes
 } etx_run_session_options;
 
 typedef struct etx_run_session {

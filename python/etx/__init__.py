@@ -32,7 +32,7 @@ from ._errors import (
 )
 from ._plan import plan
 from ._pool import Pool, PoolCounts
-from ._ports import Dim, MethodInfo, Port, StateInfo
+from ._ports import Dim, Memory, MethodInfo, Port, StateInfo
 from ._program import Program, load
 from ._report import Report
 from ._session import Session
@@ -74,6 +74,7 @@ __all__ = [
     "FileError",
     "HostError",
     "InternalError",
+    "Memory",
     "MethodArg",
     "MethodInfo",
     "MissingMethodError",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from . import _errors
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,23 @@ class MethodInfo:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """Bytes that a method needs at some sizes, as `Program.needed` finds them.
+
+    Attributes:
+      structure_bytes: memory of its own.
+      scratch_bytes: of the scratch block that methods share.
+      state_bytes: of a session's state.
+      temporary_bytes: what its kernels take while they run.
+    """
+
+    structure_bytes: int
+    scratch_bytes: int
+    state_bytes: int
+    temporary_bytes: int
+
+
+@dataclass(frozen=True)
 class StateInfo:
     """A state of a program.
 
@@ -164,3 +186,44 @@ def method_of(row: dict[str, Any]) -> MethodInfo:
 def state_of(row: dict[str, Any]) -> StateInfo:
     """From the extension's description."""
     return StateInfo(row["name"], row["dtype"], tuple(row["sizes"]), row["offset"])
+
+
+def symbols_of(method: MethodInfo, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Values of symbols from sizes by name of a symbol or as "input[dimension]"."""
+    found: dict[str, int] = {}
+    for name, size in sizes.items():
+        try:
+            value = operator.index(size)
+        except TypeError as cause:
+            raise _errors.ArgumentError(
+                f"the size of '{name}' is a whole number, not {type(size).__name__}"
+            ) from cause
+        symbol, value = _symbol_of(method, name, value)
+        if not -(2**63) <= value < 2**63:
+            raise _errors.RangeError(f"the size of '{name}' is {size}, which is out of bounds")
+        if found.setdefault(symbol, value) != value:
+            raise _errors.ArgumentError(
+                f"'{name}' is {size}, but other sizes make symbol '{symbol}' {found[symbol]}"
+            )
+    return found
+
+
+def _symbol_of(method: MethodInfo, name: str, size: int) -> tuple[str, int]:
+    place = re.fullmatch(r"(.+)\[(\d+)\]", name)
+    if place is None:
+        return name, size
+    port = next((port for port in method.inputs if port.name == place[1]), None)
+    at = int(place[2])
+    dims = () if port is None or port.shape is None else port.shape
+    symbol = dims[at].symbol if at < len(dims) else None
+    if symbol is None:
+        raise _errors.NotFoundError(
+            f"method '{method.name}' has no dimension '{name}' that varies",
+            hint=f"its inputs are {', '.join(map(str, method.inputs)) or 'none'}",
+        )
+    value, rest = divmod(size - dims[at].offset, dims[at].factor)
+    if rest != 0:
+        raise _errors.RangeError(
+            f"'{name}' cannot be {size}: it is {dims[at].factor} * {symbol} + {dims[at].offset}"
+        )
+    return symbol, value

@@ -59,6 +59,7 @@ class Program:
       path: of the file, absolute.
       threads: how many its runs use.
       parallel_regions: True if independent parts of a method run at the same time.
+      keep_plan: True if methods use the memory of their largest sizes at all sizes.
       methods: MethodInfo by name; those that etx adds itself are left out.
       constants: values of constant methods by name.
       state: StateInfo by full name; empty for files of the stock exporter.
@@ -70,17 +71,18 @@ class Program:
 
     def __init__(
         self, path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
-        parallel_regions: bool = False,
+        parallel_regions: bool = False, keep_plan: bool = False,
     ) -> None:
         self.path = Path(path).absolute()
         self.threads = threads
         self.parallel_regions = bool(parallel_regions)
+        self.keep_plan = bool(keep_plan)
         self._data = tuple(Path(item).absolute() for item in data)
         self._marks = _marks_of((self.path, *self._data))
         data_paths = tuple(bytes_of(item) for item in self._data)
         try:
             self._native = _runtime.File(
-                bytes_of(self.path), threads, data_paths, self.parallel_regions
+                bytes_of(self.path), threads, data_paths, self.parallel_regions, self.keep_plan
             )
         except _errors.FileError as refused:
             # The library was given bytes and has no path for its message.
@@ -130,6 +132,32 @@ class Program:
           StateError: the program is closed.
         """
         return Pool(self, count, methods, keep_state)
+
+    def needed(self, method: str, sizes: Mapping[str, int] | None = None) -> _ports.Memory:
+        """The bytes that a method needs at given sizes.
+
+            program.needed("encode", {"tokens[1]": 8}).scratch_bytes
+
+        Args:
+          method: its name.
+          sizes: by name of a symbol, or of an input with one of its dimensions. What is
+            not given has its largest size.
+
+        Raises:
+          MissingMethodError: the program has no such method.
+          NotFoundError: the method has no such symbol, or no such dimension that varies.
+          RangeError: a size out of bounds, or one that the symbol cannot give.
+          ArgumentError: two sizes contradict each other.
+          StateError: the program is closed.
+        """
+        info = self.methods.get(method)
+        if info is None:
+            raise _errors.MissingMethodError(
+                f"the program has no method '{method}'",
+                hint=f"it has {', '.join(self.methods) or 'none'}",
+            )
+        symbols = _ports.symbols_of(info, sizes or {})
+        return _ports.Memory(*self._native.needed(method, tuple(symbols.items())))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -219,7 +247,7 @@ class Program:
         if _marks_of((self.path, *self._data)) != self._marks:
             self.__dict__.pop("fingerprint", None)  # computed again from the new bytes
         data = tuple(map(str, self._data))
-        options = (self.threads, data, self.parallel_regions)
+        options = (self.threads, data, self.parallel_regions, self.keep_plan)
         return _open_again, (str(self.path), self.fingerprint, *options)
 
     def __repr__(self) -> str:
@@ -231,7 +259,7 @@ class Program:
 
 def load(
     path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
-    parallel_regions: bool = False,
+    parallel_regions: bool = False, keep_plan: bool = False,
 ) -> Program:
     """Maps a program file (.pte, of etx or of the stock exporter) and verifies it.
 
@@ -243,6 +271,9 @@ def load(
         these threads. Results and errors are those of a run without it. There are
         more such parts in a program that was planned with
         `plan(..., parallel_regions=True)`.
+      keep_plan: True to leave every value of a method where it lies at the largest
+        sizes. Otherwise a method of varying sizes uses less memory at smaller ones.
+        Results are the same.
 
     Raises:
       HostError: the file cannot be read.
@@ -251,7 +282,9 @@ def load(
     """
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         raise _errors.ArgumentError(f"'threads' is {threads!r}, expected a number from 1 on")
-    return Program(path, threads=threads, data=data, parallel_regions=parallel_regions)
+    return Program(
+        path, threads=threads, data=data, parallel_regions=parallel_regions, keep_plan=keep_plan
+    )
 
 
 def _fingerprint_of(paths: Sequence[Path]) -> str:
@@ -278,10 +311,13 @@ def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
 
 
 def _open_again(
-    path: str, fingerprint: str, threads: int, data: tuple[str, ...], parallel_regions: bool
+    path: str, fingerprint: str, threads: int, data: tuple[str, ...], parallel_regions: bool,
+    keep_plan: bool,
 ) -> Program:
     """Unpickles a program."""
-    program = Program(path, threads=threads, data=data, parallel_regions=parallel_regions)
+    program = Program(
+        path, threads=threads, data=data, parallel_regions=parallel_regions, keep_plan=keep_plan
+    )
     if program.fingerprint != fingerprint:
         raise _errors.FileError(
             f"'{path}' is not the file that was pickled",

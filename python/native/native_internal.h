@@ -99,6 +99,11 @@ void etx_py_free(PyObject* self);
 // The methods, constants, states and ports of a file, as py_describe.c lists.
 PyObject* etx_py_describe(const etx_program* program);
 
+// The bytes that a method needs at the sizes of a tuple of (symbol, size):
+// (structures, scratch, state, temporary). NULL with an exception on failure.
+PyObject* etx_py_needed(const etx_program* program, const char* name,
+                        PyObject* sizes);
+
 // The value of a constant method, or a scalar output: int, float, bool, str,
 // None, or a new array for a tensor.
 PyObject* etx_py_value(const etx_value* value);

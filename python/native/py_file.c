@@ -70,12 +70,14 @@ static bool paths_of(PyObject* data, const char*** out_paths, size_t* out) {
 }
 
 static bool open_module(etx_py_file* file, const char* path, PyObject* data,
-                        etx_diag* diag) {
+                        bool keeps_plan, etx_diag* diag) {
   const char** paths = NULL;
   size_t count = 0;
   etx_status status = ETX_OK;
   if (!paths_of(data, &paths, &count)) return false;
+  const etx_limits limits = {.keeps_plan = keeps_plan};
   const etx_module_options options = {
+      .limits = &limits,
       .data_paths = paths,
       .data_path_count = count,
       .parallel = file->pool_memory == NULL ? NULL : &file->pool.parallel,
@@ -88,17 +90,19 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
   return false;
 }
 
-// File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool)
+// File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool,
+//      keeps_plan: bool)
 static PyObject* file_new(PyTypeObject* type, PyObject* args,
                           PyObject* kwargs) {
   const char* path = NULL;
   Py_ssize_t threads = 1;
   int regions = 0;
+  int keeps_plan = 0;
   PyObject* data = NULL;
   etx_diag diag;
   (void)kwargs;
-  if (!PyArg_ParseTuple(args, "ynO!p", &path, &threads, &PyTuple_Type, &data,
-                        &regions)) {
+  if (!PyArg_ParseTuple(args, "ynO!pp", &path, &threads, &PyTuple_Type, &data,
+                        &regions, &keeps_plan)) {
     return NULL;
   }
   const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -106,7 +110,7 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
   if (file == NULL) return NULL;
   etx_diag_init(&diag);
   if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
-      !open_module(file, path, data, &diag)) {
+      !open_module(file, path, data, keeps_plan != 0, &diag)) {
     close_threads(file);
     Py_DECREF((PyObject*)file);
     return NULL;
@@ -159,6 +163,16 @@ static PyObject* file_constant(PyObject* self, PyObject* args) {
   return is_open(file) ? constant_at(file, name, (size_t)index) : NULL;
 }
 
+// needed(name, sizes): the bytes of a method's blocks at these sizes.
+static PyObject* file_needed(PyObject* self, PyObject* args) {
+  const char* name = NULL;
+  PyObject* sizes = NULL;
+  etx_py_file* const file = (etx_py_file*)self;
+  if (!PyArg_ParseTuple(args, "sO!", &name, &PyTuple_Type, &sizes)) return NULL;
+  return is_open(file) ? etx_py_needed(&file->module.program, name, sizes)
+                       : NULL;
+}
+
 static PyObject* file_close(PyObject* self, PyObject* ignored) {
   (void)ignored;
   etx_py_file* const file = (etx_py_file*)self;
@@ -179,6 +193,7 @@ static PyObject* file_close(PyObject* self, PyObject* ignored) {
 static PyMethodDef methods[] = {
     {"describe", file_describe, METH_NOARGS, "What is in the file."},
     {"constant", file_constant, METH_VARARGS, "A constant method's value."},
+    {"needed", file_needed, METH_VARARGS, "A method's memory at some sizes."},
     {"close", file_close, METH_NOARGS, "Unmaps the file."},
     {NULL, NULL, 0, NULL},
 };

@@ -31,6 +31,7 @@ static etx_diag diag;
 static size_t call_count = SHORT_CALLS;
 static uint64_t seed = 34;
 static size_t refused, compared;  // calls
+static const char* model;         // directory of the present methods
 
 static const char* const sets[] = {
     "whisper",  "llama",     "cnn",      "gru",    "branches",    "loops",
@@ -42,16 +43,16 @@ static const char* const sets[] = {
 
 // A planned file, opened once with blocks that move and once with blocks that
 // stay, and a kept instance of each.
-typedef struct planned {
+typedef struct planned_model {
   const char* option;  // of etx plan
   bool is_exact;       // results have the bits of the plan without options
   etx_pte_file file;
   etx_program programs[2];
   sized_instance kept[2];
-} planned;
+} planned_model;
 
-static void make_plan(planned* out, const char* methods, const char* option,
-                      bool is_exact) {
+static void make_plan(planned_model* out, const char* methods,
+                      const char* option, bool is_exact) {
   char path[512];
   snprintf(path, sizeof path, "%s/plan%s.pte", command_directory,
            strlen(option) > 60 ? "_all_off" : option);
@@ -70,7 +71,7 @@ static void make_plan(planned* out, const char* methods, const char* option,
   }
 }
 
-static void end_plan(planned* plan) {
+static void end_plan(planned_model* plan) {
   for (size_t i = 0; i < 2; ++i) sized_instance_close(&plan->kept[i]);
   etx_pte_file_close(&plan->file);
 }
@@ -116,10 +117,10 @@ static etx_status call_both(sized_instance* kept, size_t method,
   return status;
 }
 
-static void describe(char* out, size_t size, const char* methods,
-                     const planned* plan, bool keeps_plan, etx_text method,
+static void describe(char* out, size_t size, const planned_model* plan,
+                     bool keeps_plan, etx_text method,
                      const sized_inputs* inputs) {
-  int at = snprintf(out, size, "%s, plan %.40s%s, method %.*s", methods,
+  int at = snprintf(out, size, "%s, plan %.40s%s, method %.*s", model,
                     plan->option, keeps_plan ? " kept in place" : "",
                     (int)method.size, method.data);
   for (size_t i = 0; i < inputs->symbol_count; ++i) {
@@ -130,7 +131,7 @@ static void describe(char* out, size_t size, const char* methods,
   }
 }
 
-static void start_again(planned* plans, size_t count) {
+static void start_again(planned_model* plans, size_t count) {
   for (size_t p = 0; p < count; ++p) {
     for (size_t i = 0; i < 2; ++i) {
       assert_ok(etx_shared_memory_reset(&plans[p].kept[i].session,
@@ -140,8 +141,8 @@ static void start_again(planned* plans, size_t count) {
 }
 
 // One call of every plan. False: the model refused the inputs.
-static bool call_plans(planned* plans, size_t count, const char* methods,
-                       etx_text name, const sized_inputs* inputs) {
+static bool call_plans(planned_model* plans, size_t count, etx_text name,
+                       const sized_inputs* inputs) {
   const size_t first = find_method(&plans[0].kept[0], name);
   etx_status wanted = ETX_OK;
   for (size_t p = 0; p < count; ++p) {
@@ -149,7 +150,7 @@ static bool call_plans(planned* plans, size_t count, const char* methods,
       char where[512];
       sized_instance* const kept = &plans[p].kept[i];
       const size_t method = find_method(kept, name);
-      describe(where, sizeof where, methods, &plans[p], i == 1, name, inputs);
+      describe(where, sizeof where, &plans[p], i == 1, name, inputs);
       const etx_status found = call_both(kept, method, inputs, where);
       if (p == 0 && i == 0) wanted = found;
       if (found != wanted) {
@@ -167,8 +168,7 @@ static bool call_plans(planned* plans, size_t count, const char* methods,
   return wanted == ETX_OK;
 }
 
-static void call_at_random(planned* plans, size_t count, const char* methods,
-                           size_t calls) {
+static void call_at_random(planned_model* plans, size_t count, size_t calls) {
   const sized_instance* const in = &plans[0].kept[0];
   for (size_t n = 0; n < calls; ++n) {
     sized_inputs inputs;
@@ -179,7 +179,7 @@ static void call_at_random(planned* plans, size_t count, const char* methods,
     if (!sized_inputs_draw(&inputs, in->program, name, MOST_BYTES, &random)) {
       continue;
     }
-    if (call_plans(plans, count, methods, name, &inputs)) {
+    if (call_plans(plans, count, name, &inputs)) {
       ++compared;
     } else {
       ++refused;
@@ -193,10 +193,11 @@ static void call_at_random(planned* plans, size_t count, const char* methods,
 
 static void check(const char* methods, const char* option, bool is_exact,
                   size_t calls) {
-  planned plans[2];
+  planned_model plans[2];
   make_plan(&plans[0], methods, "--passes=", true);
   make_plan(&plans[1], methods, option, is_exact);
-  call_at_random(plans, 2, methods, calls);
+  model = methods;
+  call_at_random(plans, 2, calls);
   end_plan(&plans[0]);
   end_plan(&plans[1]);
 }

@@ -34,12 +34,12 @@ static uint64_t seed = 20261128;
 static size_t number;       // of the present file
 static const char* origin;  // the sample that it was made of
 
-typedef struct sample {
+typedef struct varying_sample {
   char path[512];
   etx_bytes_mut bytes;
-} sample;
+} varying_sample;
 
-static sample samples[MOST_SAMPLES];
+static varying_sample samples[MOST_SAMPLES];
 static size_t sample_count;
 
 typedef struct stage_counts {
@@ -64,7 +64,7 @@ static void open_samples(void) {
   const int count = scandir(folder, &entries, is_program, alphasort);
   for (int i = 0; i < count; ++i) {
     if (sample_count < MOST_SAMPLES) {
-      sample* const s = &samples[sample_count++];
+      varying_sample* const s = &samples[sample_count++];
       snprintf(s->path, sizeof s->path, "%s/%s", folder, entries[i]->d_name);
       s->bytes = sample_read_file(s->path);
     }
@@ -267,7 +267,7 @@ static const row_damage damages[] = {
     damage_symbol, damage_input_dim, damage_view,    damage_place,
     damage_place,  damage_tensor,    damage_integer, damage_lifetime};
 
-static etx_bytes_mut with_damaged_rows(const sample* from,
+static etx_bytes_mut with_damaged_rows(const varying_sample* from,
                                        hostile_random* random) {
   program_copy* const copy = program_copy_of(sample_view(from->bytes));
   const size_t wanted = 1 + hostile_below(random, 3);
@@ -282,7 +282,7 @@ static etx_bytes_mut with_damaged_rows(const sample* from,
 }
 
 // Damages bytes of the blob, and no others.
-static etx_bytes_mut with_damaged_bytes(const sample* from,
+static etx_bytes_mut with_damaged_bytes(const varying_sample* from,
                                         hostile_random* random) {
   etx_pte pte;
   etx_blob blob;
@@ -410,7 +410,8 @@ static void damaged_rows_are_refused_or_harmless(void** state) {
   printf("seed %" PRIu64 ", %zu samples\n", seed, sample_count);
   for (size_t i = 0; i < damage_count; ++i) {
     hostile_random random = hostile_random_of(seed, i);
-    const sample* const from = &samples[hostile_below(&random, sample_count)];
+    const varying_sample* const from =
+        &samples[hostile_below(&random, sample_count)];
     const etx_bytes_mut file = hostile_chance(&random, 75)
                                    ? with_damaged_rows(from, &random)
                                    : with_damaged_bytes(from, &random);

@@ -326,10 +326,23 @@ static void sizes_are_checked(void** state) {
   etx_pte_file_close(&file);
 }
 
+static void commands_keep_the_plan(void** state) {
+  (void)state;
+  char program[512];
+  const char* const methods = ETX_TEST_DATA "/pt2/whisper";
+  snprintf(program, sizeof program, "%s/kept.pte", command_directory);
+  command_expect(0, WORDS(ETX, "plan", methods, "-q", "-o", program));
+  command_expect(0,
+                 WORDS(ETX, "run", program, "--case", methods, "--keep-plan"));
+  command_expect(0, WORDS(ETX, "bench", program, "--method", "encode",
+                          "--seconds", "0.01", "--keep-plan"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_method_runs_in_what_it_needs),
       cmocka_unit_test(sizes_are_checked),
+      cmocka_unit_test(commands_keep_the_plan),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -30,6 +30,7 @@ from ._errors import (
     TornStateError,
     UnsupportedError,
 )
+from ._caches import Cache
 from ._plan import plan
 from ._pool import Pool, PoolCounts
 from ._ports import Dim, Memory, MethodInfo, Port, StateInfo
@@ -67,6 +68,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ArgumentError",
+    "Cache",
     "Dim",
     "Error",
     "ExportError",

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from . import _errors, _plan, _tensor_file, _trace
+from . import _caches, _errors, _plan, _tensor_file, _trace
+from ._caches import Cache
 from ._method_args import MethodArg, check, joined, positional_names
 from ._report import Report
 
@@ -97,6 +98,7 @@ class Exported:
       shared: full names of buffers that are state even if no method mutates them.
       constants: values of constant methods.
       initial: initial values of state by name, instead of the model's.
+      caches: Cache by the name of a state, of a module or a pattern.
     """
 
     def __init__(
@@ -105,11 +107,13 @@ class Exported:
         shared: Iterable[str] = (),
         constants: Mapping[str, Any] | None = None,
         initial: Mapping[str, torch.Tensor] | None = None,
+        caches: Mapping[str, Cache] | None = None,
     ) -> None:
         self.methods = dict(methods)
         self.shared = list(shared)
         self.constants = dict(constants or {})
         self.initial = dict(initial or {})
+        self.caches = dict(caches or {})
         self._check_names()
 
     def _check_names(self) -> None:
@@ -168,6 +172,8 @@ class Exported:
             about["constant_methods"] = self._constants(folder)
         if self.initial:
             about["initial"] = self._stored(folder, "initial.safetensors", self.initial)
+        if self.caches:
+            about["caches"] = {name: cache.row() for name, cache in self.caches.items()}
         # JSON is YAML.
         (folder / "program.yaml").write_text(json.dumps(about))
         return folder
@@ -203,12 +209,32 @@ def _declared(model: torch.nn.Module, shared: Sequence[str]) -> list[str]:
     return names
 
 
+def caches_of(model: torch.nn.Module, name: str, given: Any) -> dict[str, Cache]:
+    """The descriptions of the caches that `name` selects, checked. Buffers that are
+    registered under several names have the ones that PyTorch's graphs use."""
+    found = shared_names(model, name)
+    cache = _caches.checked(name, given)
+    if cache.length is not None:
+        counters = shared_names(model, cache.length)
+        if len(counters) != 1:
+            raise _errors.ArgumentError(
+                f"'length' of cache '{name}' is '{cache.length}', expected one buffer"
+            )
+        cache = Cache(cache.dim, counters[0], cache.overflow)
+    known = dict(model.named_buffers(remove_duplicate=False))
+    selected = fnmatch.filter(known, name) + [each for each in known if each.startswith(name + ".")]
+    if set(found) <= set(selected):
+        return {name: cache}  # the planner selects the same, without buffers that are no state
+    return {each: cache for each in found if each != cache.length}
+
+
 def export(
     model: torch.nn.Module,
     methods: Mapping[str, Any],
     *,
     shared: Sequence[str] = (),
     constants: Mapping[str, Any] | None = None,
+    caches: Mapping[str, Cache] | None = None,
 ) -> Exported:
     """Exports methods of a module by `torch.export`.
 
@@ -226,6 +252,8 @@ def export(
       shared: names of buffers, of modules (all their buffers) or patterns.
       constants: values that the program stores as constant methods, readable without running.
         Numbers, bool, str or tensors.
+      caches: a Cache for each buffer that methods append rows to, or for all buffers of a
+        module or a pattern.
 
     Returns:
       The methods in functional form, to be planned or saved.
@@ -239,9 +267,12 @@ def export(
     if not methods:
         raise _errors.ArgumentError("there is no method to export")
     names = _declared(model, shared)
+    described: dict[str, Cache] = {}
+    for name, given in (caches or {}).items():
+        described |= caches_of(model, name, given)
     traced = {}
     for name, given in methods.items():
         method = method_of(model, name)
         traced[name] = _trace.trace(model, name, method, arguments_of(name, method, given))
     functional = {name: _trace.functional(name, program) for name, program in traced.items()}
-    return Exported(functional, names, constants)
+    return Exported(functional, names, constants, caches=described)

@@ -30,7 +30,8 @@ import torch
 from torch.export import ExportedProgram
 
 from . import _errors, _trace
-from ._export import RESERVED, Exported, method_of, shared_names
+from ._caches import Cache
+from ._export import RESERVED, Exported, caches_of, method_of, shared_names
 from ._graphs import inputs_of
 from ._method_args import MethodArg, check
 from ._program import Program
@@ -166,6 +167,7 @@ class MultiEntryPointExporter:
         self.edge_program: EdgePrograms | None = None
         self.executorch_program: PlannedProgram | None = None
         self._asked: set[str] = set()
+        self._caches: dict[str, Cache] = {}
 
     def register(self, fn: Callable[..., Any], **kwargs: MethodArg) -> None:
         """Registers a method of the model, or replaces one of that name.
@@ -200,7 +202,7 @@ class MultiEntryPointExporter:
         if fqn in self._asked:
             raise _errors.ArgumentError(f"buffer '{fqn}' is shared twice")
         self._asked.add(fqn)
-        buffers = dict(self.model.named_buffers())
+        buffers = dict(self.model.named_buffers(remove_duplicate=False))
         for name in names:
             value = buffers[name].detach().clone()
             self.registered_shared_buffers[name] = SharedBufferRegistration(value)
@@ -210,6 +212,18 @@ class MultiEntryPointExporter:
         for name in fqn:
             self.register_shared_buffer(name)
 
+    def register_cache(self, fqn: str, cache: Cache) -> None:
+        """Says of a buffer that methods append rows to it: see `etx.Cache`.
+
+        Args:
+          fqn: its full name, that of a module for all its buffers, or a pattern.
+          cache: the description.
+
+        Raises:
+          ArgumentError: there is no such buffer, or the description does not fit.
+        """
+        self._caches |= caches_of(self.model, fqn, cache)
+
     def _initial(self) -> dict[str, torch.Tensor]:
         return {name: row.buffer for name, row in self.registered_shared_buffers.items()}
 
@@ -218,7 +232,7 @@ class MultiEntryPointExporter:
         model = self.model
 
         def et_module_init() -> None:
-            buffers = dict(model.named_buffers())
+            buffers = dict(model.named_buffers(remove_duplicate=False))
             for name, value in initial.items():
                 buffers[name].copy_(value)
 
@@ -288,6 +302,7 @@ class MultiEntryPointExporter:
             self.registered_shared_buffers,
             self.edge_program._config_methods,
             self._initial(),
+            self._caches,
         )
 
     def to_executorch(self, *, target: str = "executorch", **options: Any) -> PlannedProgram:

@@ -34,10 +34,8 @@ static size_t refused, compared;  // calls
 static const char* model;         // directory of the present methods
 
 static const char* const sets[] = {
-    "whisper",  "llama",     "cnn",      "gru",    "branches",    "loops",
-    "cond",     "scans",     "late",     "halves", "loop_sizes",  "parts",
-    "mixed",    "recurrent", "in_place", "planes", "small_sizes", "varying",
-    "distinct", "quantized", "wrapped",  "caches"};
+    "whisper", "gru",      "branches",    "loops",   "late",
+    "parts",   "in_place", "small_sizes", "varying", "caches"};
 
 // ---- plans ----
 

@@ -151,7 +151,7 @@ static bool damage_input_dim(program_copy* copy, size_t method,
       row->input = damage_index(row->input, m->input_count, random);
       return true;
     case 1:
-      row->dim = (int32_t)damage_index((uint32_t)row->dim, 4, random) - 1;
+      row->dim = (int32_t)(damage_index((uint32_t)row->dim, 4, random) - 1u);
       return true;
     case 2:
       row->symbol = damage_index(row->symbol, m->symbol_count, random);

@@ -83,16 +83,6 @@ static const etx_fb_member state_members[] = {
     ETX_FB_MEMBER(etx_blob_state, is_uniform, FLAG),
     ETX_FB_MEMBERS_END};
 
-// The members for each list of a method.
-static const etx_fb_member* const row_members[] = {
-    [ETX_BLOB_Method_inputs] = input_members,
-    [ETX_BLOB_Method_outputs] = output_members,
-    [ETX_BLOB_Method_symbols] = symbol_members,
-    [ETX_BLOB_Method_input_dims] = input_dim_members,
-    [ETX_BLOB_Method_views] = view_members,
-    [ETX_BLOB_Method_places] = place_members,
-};
-
 static etx_fb_vector states_of(const etx_blob* blob) {
   return etx_fb_vector_in(&blob->fb, blob->root, ETX_BLOB_Blob_states);
 }
@@ -142,10 +132,12 @@ static etx_fb_vector rows_of(const etx_blob* blob, size_t method, uint32_t id) {
   return etx_fb_vector_in(&blob->fb, method_at(blob, method), id);
 }
 
+// A build holds the members of those tables only that it reads, since each
+// reader names its own.
 static void read_row(const etx_blob* blob, size_t method, uint32_t id,
-                     size_t index, void* out) {
+                     size_t index, const etx_fb_member* members, void* out) {
   etx_fb_members_read(etx_fb_item(&blob->fb, rows_of(blob, method, id), index),
-                      row_members[id], out);
+                      members, out);
 }
 
 size_t etx_blob_input_count(const etx_blob* blob, size_t method) {
@@ -155,7 +147,7 @@ size_t etx_blob_input_count(const etx_blob* blob, size_t method) {
 etx_blob_input etx_blob_input_at(const etx_blob* blob, size_t method,
                                  size_t index) {
   etx_blob_input input = {{NULL, 0}, false};
-  read_row(blob, method, ETX_BLOB_Method_inputs, index, &input);
+  read_row(blob, method, ETX_BLOB_Method_inputs, index, input_members, &input);
   return input;
 }
 
@@ -166,7 +158,8 @@ size_t etx_blob_output_count(const etx_blob* blob, size_t method) {
 etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
                                    size_t index) {
   etx_blob_output output = {{NULL, 0}, ETX_LIFETIME_SCRATCH, -1};
-  read_row(blob, method, ETX_BLOB_Method_outputs, index, &output);
+  read_row(blob, method, ETX_BLOB_Method_outputs, index, output_members,
+           &output);
   return output;
 }
 
@@ -177,7 +170,8 @@ size_t etx_blob_symbol_count(const etx_blob* blob, size_t method) {
 etx_blob_symbol etx_blob_symbol_at(const etx_blob* blob, size_t method,
                                    size_t index) {
   etx_blob_symbol symbol = {{NULL, 0}, 0, 0};
-  read_row(blob, method, ETX_BLOB_Method_symbols, index, &symbol);
+  read_row(blob, method, ETX_BLOB_Method_symbols, index, symbol_members,
+           &symbol);
   return symbol;
 }
 
@@ -188,7 +182,8 @@ size_t etx_blob_input_dim_count(const etx_blob* blob, size_t method) {
 etx_blob_input_dim etx_blob_input_dim_at(const etx_blob* blob, size_t method,
                                          size_t index) {
   etx_blob_input_dim dim = {0, 0, 0, 0, 0};
-  read_row(blob, method, ETX_BLOB_Method_input_dims, index, &dim);
+  read_row(blob, method, ETX_BLOB_Method_input_dims, index, input_dim_members,
+           &dim);
   return dim;
 }
 
@@ -199,7 +194,7 @@ size_t etx_blob_view_count(const etx_blob* blob, size_t method) {
 etx_blob_view etx_blob_view_at(const etx_blob* blob, size_t method,
                                size_t index) {
   etx_blob_view view = {0, 0, 0};
-  read_row(blob, method, ETX_BLOB_Method_views, index, &view);
+  read_row(blob, method, ETX_BLOB_Method_views, index, view_members, &view);
   return view;
 }
 
@@ -210,6 +205,6 @@ size_t etx_blob_place_count(const etx_blob* blob, size_t method) {
 etx_blob_place etx_blob_place_at(const etx_blob* blob, size_t method,
                                  size_t index) {
   etx_blob_place place = {0, 0, 0, 0};
-  read_row(blob, method, ETX_BLOB_Method_places, index, &place);
+  read_row(blob, method, ETX_BLOB_Method_places, index, place_members, &place);
   return place;
 }

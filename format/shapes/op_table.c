@@ -20,15 +20,13 @@ static const etx_op rows[ETX_OP_COUNT] = {
 #undef OP
 };
 
-// Lengths of both names of a row, which differ for most rows.
-typedef struct row_size {
-  uint8_t name;
-  uint8_t overload;
-} row_size;
+// The lengths of both names as one number, which differs for most rows. Lengths
+// are below 256.
+#define LENGTHS(name, overload) ((name) | (overload) << 8)
 
-static const row_size row_sizes[ETX_OP_COUNT] = {
+static const uint16_t row_lengths[ETX_OP_COUNT] = {
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
-  {sizeof(name) - 1, sizeof(overload) - 1},
+  LENGTHS(sizeof(name) - 1, sizeof(overload) - 1),
 #include "format/ops/op_schema.def"
 #undef OP
 };
@@ -38,33 +36,27 @@ const etx_op* etx_op_at(etx_op_id id) {
   return &rows[id];
 }
 
-// True if the names in a file have the lengths of a row, either apart or joined
-// as "name.overload".
-static bool sizes_fit(row_size size, etx_text name, etx_text overload) {
-  if (overload.size > 0) {
-    return size.name == name.size && size.overload == overload.size;
-  }
-  const size_t tail = size.overload == 0 ? 0 : 1u + size.overload;
-  return name.size == size.name + tail;
+// Splits "name.overload", as some files write it. No name has a dot.
+static void split_name(etx_text* name, etx_text* overload) {
+  const char* const dot =
+      name->size == 0 ? NULL : memchr(name->data, '.', name->size);
+  if (dot == NULL || dot + 1 == name->data + name->size) return;
+  const size_t before = (size_t)(dot - name->data);
+  *overload = (etx_text){dot + 1, name->size - before - 1};
+  name->size = before;
 }
 
-// Compares the names of a row whose lengths match.
-static bool row_is_named(const etx_op* op, row_size size, etx_text name,
-                         etx_text overload) {
-  if (memcmp(name.data, op->name, size.name) != 0) return false;
-  if (size.overload == 0) return true;
-  if (overload.size > 0) {
-    return memcmp(overload.data, op->overload, size.overload) == 0;
-  }
-  const char* const tail = name.data + size.name;
-  return *tail == '.' && memcmp(tail + 1, op->overload, size.overload) == 0;
+static bool has_bytes(etx_text text, const char* bytes) {
+  return text.size == 0 || memcmp(text.data, bytes, text.size) == 0;
 }
 
 const etx_op* etx_op_find(etx_text name, etx_text overload) {
+  if (overload.size == 0) split_name(&name, &overload);
+  if (name.size > UINT8_MAX || overload.size > UINT8_MAX) return NULL;
+  const size_t lengths = LENGTHS(name.size, overload.size);
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
-    const row_size size = row_sizes[i];
-    if (sizes_fit(size, name, overload) &&
-        row_is_named(&rows[i], size, name, overload)) {
+    if (row_lengths[i] == lengths && has_bytes(name, rows[i].name) &&
+        has_bytes(overload, rows[i].overload)) {
       return &rows[i];
     }
   }

@@ -180,8 +180,9 @@ static etx_status decode_call(etx_method* method, etx_operator_cache* operators,
   const etx_value** arguments = method->pointers;
   method->pointers += from->argument_count;
   ETX_TRY(check_arguments(method, known, from, diag));
+  const etx_value* const values = method->values;
   for (size_t i = 0; i < from->argument_count; ++i) {
-    arguments[i] = &method->values[from->arguments[i]];
+    arguments[i] = &values[from->arguments[i]];
   }
   record->call.arguments = arguments;
   record->call.argument_count = from->argument_count;

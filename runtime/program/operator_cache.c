@@ -13,8 +13,10 @@ void etx_operator_cache_init(etx_operator_cache* cache,
   memset(cache->tags, 0, sizeof cache->tags);
 }
 
-// Fills the row of an operator.
-static etx_cached_operator* look_up(etx_operator_cache* cache, size_t index) {
+// Fills the row of an operator. Not inlined: most operators are found, and then
+// etx_operator_cache_at needs no registers to be saved.
+static __attribute__((noinline)) etx_cached_operator* look_up(
+    etx_operator_cache* cache, size_t index) {
   const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
   etx_cached_operator* row = &cache->rows[at];
   const etx_pte_operator name = etx_pte_operator_at(cache->plan, index);
@@ -77,15 +79,14 @@ bool etx_cached_operator_fits(const etx_cached_operator* known,
     return etx_arguments_check(plan, instruction, known->op, NULL) == ETX_OK;
   }
   if (instruction->argument_count != known->call_count) return false;
-  for (size_t i = 0; i < known->call_count; ++i) {
-    const size_t index = (size_t)instruction->arguments[i];
+  const int32_t* const arguments = instruction->arguments;
+  for (size_t i = 0; i < instruction->argument_count; ++i) {
+    const size_t index = (size_t)arguments[i];
     const etx_pte_kind kind = kind_at(plan, values, index);
     if ((known->kinds[i] >> kind & 1) == 0) return false;
+    if (!etx_pte_lists_values(kind)) continue;
     // A list in the return slot has the items of an argument.
-    if (!etx_pte_lists_values(kind) || i >= known->argument_count ||
-        (known->may_lack >> i & 1) != 0) {
-      continue;
-    }
+    if (i >= known->argument_count || (known->may_lack >> i & 1) != 0) continue;
     etx_pte_value list;
     etx_pte_value_read(plan, index, &list);
     if (!items_fit(plan, values, &list)) return false;

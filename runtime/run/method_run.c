@@ -46,8 +46,8 @@ static etx_status prepare(etx_method* method, etx_diag* diag) {
 }
 
 static void copy_planned_inputs(etx_method* method) {
-  for (size_t i = 0; i < method->input_count; ++i) {
-    const etx_method_input* input = &method->inputs[i];
+  const etx_method_input* const end = method->inputs + method->input_count;
+  for (const etx_method_input* input = method->inputs; input < end; ++input) {
     if (!input->is_planned) continue;
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
     const size_t bytes = tensor->bytes;
@@ -57,8 +57,8 @@ static void copy_planned_inputs(etx_method* method) {
 
 // Copies the new content of mutable inputs that was not written in place.
 static void copy_back(etx_method* method) {
-  for (size_t i = 0; i < method->input_count; ++i) {
-    const etx_method_input* input = &method->inputs[i];
+  const etx_method_input* const end = method->inputs + method->input_count;
+  for (const etx_method_input* input = method->inputs; input < end; ++input) {
     if (input->new_content == NULL || input->tensor == ETX_NO_INDEX) continue;
     const uint8_t* from = (const uint8_t*)input->new_content->as.tensor.data;
     if (from == input->data) continue;
@@ -71,13 +71,16 @@ static void copy_back(etx_method* method) {
 // Both loops return the position of the step that failed, or the number of
 // steps.
 size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
-  const etx_method_step* steps = method->steps;
+  const etx_method_step* const steps = method->steps;
   const size_t count = method->step_count;
-  for (size_t i = 0; i < count; ++i) {
-    *out_status = steps[i].run(steps[i].call);
-    if (*out_status != ETX_OK) return i;
+  etx_status status = ETX_OK;
+  size_t i = 0;
+  for (; i < count; ++i) {
+    status = steps[i].run(steps[i].call);
+    if (status != ETX_OK) break;
   }
-  return count;
+  *out_status = status;
+  return i;
 }
 
 static size_t run_all_observed(const etx_method* method,

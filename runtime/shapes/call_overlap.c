@@ -173,8 +173,9 @@ static etx_status check_output(const etx_method* method,
   const uintptr_t start = (uintptr_t)value->as.tensor.data;
   const uintptr_t end = start + output.tensor->bytes;
   const size_t count = record->call.argument_count;
+  const etx_value* const* const arguments = record->call.arguments;
   for (size_t i = 0; i < count; ++i) {
-    const etx_value* argument = record->call.arguments[i];
+    const etx_value* argument = arguments[i];
     if (COMPARES_ADDRESSES && (!ETX_DYNAMIC || output.block == ETX_NO_INDEX) &&
         (is_disjoint(method, argument, start, end) ||
          (argument == value && (record->written >> i & 1) != 0))) {

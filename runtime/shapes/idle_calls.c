@@ -10,10 +10,7 @@ static bool is_outermost(const etx_tensor* out, int64_t dimension) {
   return true;
 }
 
-bool etx_call_is_joined(const etx_method* method,
-                        const etx_method_record* record) {
-  const etx_call* call = &record->call;
-  if (call->op->id != ETX_OP_cat_out) return false;
+bool etx_call_joins_in_place(const etx_method* method, const etx_call* call) {
   const etx_method_tensor* out =
       etx_method_tensor_of(method, call->arguments[call->argument_count - 1]);
   const etx_tensor* joined = &out->value->as.tensor;
@@ -51,24 +48,6 @@ static bool may_depend_on_sizes(const etx_method* method) {
   return method->regions == NULL;
 }
 
-// True if the call writes tensors, all of them without elements.
-static bool writes_no_element(const etx_method* method,
-                              const etx_method_record* record) {
-  bool writes = false;
-  for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    etx_value_span values =
-        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
-    for (; values.at != values.end; ++values.at) {
-      const etx_method_tensor* tensor =
-          *values.at == NULL ? NULL : etx_method_tensor_of(method, *values.at);
-      if (tensor == NULL) continue;
-      if (tensor->bytes != 0) return false;
-      writes = true;
-    }
-  }
-  return writes;
-}
-
 static bool reads_indices(const etx_method* method,
                           const etx_method_record* record) {
   for (size_t i = 0; i < record->call.argument_count; ++i) {
@@ -83,10 +62,8 @@ static bool reads_indices(const etx_method* method,
   return false;
 }
 
-bool etx_call_is_idle(const etx_method* method,
-                      const etx_method_record* record) {
-  return etx_op_only_sizes(record->call.op) ||
-         etx_call_is_joined(method, record) ||
-         (may_depend_on_sizes(method) && writes_no_element(method, record) &&
-          !reads_indices(method, record));
+bool etx_call_without_elements_is_idle(const etx_method* method,
+                                       const etx_method_record* record) {
+  return may_depend_on_sizes(method) && record->written != 0 &&
+         !reads_indices(method, record);
 }

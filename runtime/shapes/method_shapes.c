@@ -163,12 +163,13 @@ etx_status etx_method_check_memory(const etx_method* method,
       etx_method_number(method, tensor), tensor->bytes, capacity);
 }
 
-// Checks that a tensor may be written, and notes writes to state. An operator
+// Checks that a tensor may be written, and notes writes. An operator
 // that only sets sizes writes no bytes, so it may be called on a constant, but
 // not on a read-only input, whose sizes the caller has set.
 static etx_status check_owner(etx_method* method, etx_method_record* record,
                               const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements
+  if (ETX_DYNAMIC && tensor->bytes != 0) record->writes_elements = true;
   const etx_method_tensor* root = &method->tensors[tensor->root];
   const bool is_written = !etx_op_only_sizes(record->call.op);
   if (is_written && root->storage_kind == ETX_METHOD_STORAGE_STATE) {
@@ -222,6 +223,7 @@ static etx_status take_arguments(etx_method* method,
                                  etx_method_record* record) {
   record->writes_state = false;
   if (ETX_DYNAMIC) {
+    record->writes_elements = false;
     record->has_fixed_sizes = record->has_fixed_reads =
         record->slot == ETX_NO_INDEX;
   }

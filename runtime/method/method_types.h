@@ -144,9 +144,9 @@ typedef struct etx_method_record {
   bool is_apart;  // its outputs share no byte with other arguments at any sizes
   bool writes_state;
   bool writes_elements;  // some result has elements at the present sizes
-  uint8_t late;   // etx_record_late, of this shape phase
-  etx_call call;  // of kernels, scalars and views. Jumps and moves use
-                  // `prepared`: see flow_steps.h
+  uint8_t late;          // etx_record_late, of this shape phase
+  etx_call call;         // of kernels, scalars and views. Jumps and moves use
+                         // `prepared`: see flow_steps.h
 } etx_method_record;
 
 // The memory that a tensor has in scratch.

@@ -12,7 +12,7 @@ enum { ETX_TILE_ALIGNMENT = 64 };
 
 // The tiles of a loop.
 typedef struct etx_thread_tiles {
-  void* memory;  // etx_thread_tiles_needed bytes, aligned to 16 bytes
+  void* memory;  // etx_thread_tiles_needed bytes, of any alignment
   size_t bytes;  // bytes of a tile
 } etx_thread_tiles;
 

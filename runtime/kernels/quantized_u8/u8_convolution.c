@@ -12,13 +12,14 @@
 //     '----'----'----'----'
 //
 // A piece outside of the image is a pixel of zero points. If the channels of a
-// group are not a multiple of four (RGB images), rows are copied to the stack
+// group are not a multiple of four (RGB images), rows are copied to the tile
 // and are one piece. For 1 x 1 windows only the last pixels are copied, so that
 // nothing is read past the end of the image.
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "format/base/checked_math.h"
+#include "runtime/kernels/core/thread_tiles.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
 #include "runtime/kernels/image/window.h"
@@ -27,9 +28,9 @@ enum {
   ROWS = ETX_U8_ROWS,
   COLUMNS = ETX_U8_COLUMNS,
   BLOCK_COLUMNS = ETX_U8_PANELS * COLUMNS,
-  MAX_PIECES = 1024,  // addresses on the stack: taps times positions
+  MAX_PIECES = 1024,  // addresses in a tile: taps times positions
   MAX_TAPS = MAX_PIECES / ROWS,
-  COPY_BYTES = 12288,  // copied rows on the stack
+  COPY_BYTES = 12288,  // copied rows in a tile
   COPY_STEP = 16,      // bytes of one copy of copy_steps
   // Bytes of one row that are copied at a time.
   MAX_COPIED_ROW = COPY_BYTES / ROWS / ETX_U8_INTERLEAVE * ETX_U8_INTERLEAVE,
@@ -38,6 +39,13 @@ enum {
   MAX_POSITIONS = 8 * ROWS,
   ITEMS_PER_THREAD = 4,  // at least
 };
+
+// Where the rows of some positions are, and their sums.
+typedef struct u8_conv_tile {
+  const uint8_t* pieces[MAX_PIECES];
+  uint8_t copies[COPY_BYTES + COPY_STEP];
+  int32_t sums[ROWS * BLOCK_COLUMNS];
+} u8_conv_tile;
 
 typedef struct u8_conv_job {
   const etx_u8_loops* loops;
@@ -275,28 +283,26 @@ static void prepare(const u8_conv_job* j, const position_range* range,
   repeat_last(pieces, 1, positions);
 }
 
-static void run_range(const u8_conv_job* j, const position_range* range) {
-  const uint8_t* pieces[MAX_PIECES];
-  uint8_t copies[COPY_BYTES + COPY_STEP];
-  int32_t sums[ROWS * BLOCK_COLUMNS];
+static void run_range(const u8_conv_job* j, const position_range* range,
+                      u8_conv_tile* tile) {
   const size_t positions = range->positions, group = range->group;
   const size_t all = j->is_copied ? j->fours * ETX_U8_INTERLEAVE : j->taps;
   const size_t max_count = j->is_copied ? MAX_COPIED_ROW : MAX_TAPS;
   const size_t tap_fours = j->fours / (j->is_copied ? 1 : j->taps);
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   etx_u8_block b = {
-      .input = pieces,
+      .input = tile->pieces,
       .pitch = padded_rows(positions),
       .rows = positions,
       .panel_bytes = j->fours * COLUMNS * ETX_U8_INTERLEAVE,
-      .sums = sums,
+      .sums = tile->sums,
       .results = &j->results,
       .out = j->out + (size_t)range->position * j->out_channels * element,
       .out_row = j->out_channels,
       .starts = true,
       .ends = true};
   if (all <= max_count) {
-    prepare(j, range, 0, all, pieces, copies);
+    prepare(j, range, 0, all, tile->pieces, tile->copies);
     b.taps = j->is_copied ? 1 : all;
     b.fours = tap_fours;
     b.panels = j->panels;
@@ -307,7 +313,7 @@ static void run_range(const u8_conv_job* j, const position_range* range) {
   for (size_t panel = 0; panel < j->group_panels; panel += ETX_U8_PANELS) {
     for (size_t first = 0; first < all; first += max_count) {
       const size_t count = min_size(max_count, all - first);
-      prepare(j, range, first, count, pieces, copies);
+      prepare(j, range, first, count, tile->pieces, tile->copies);
       b.taps = j->is_copied ? 1 : count;
       b.fours = j->is_copied ? count / ETX_U8_INTERLEAVE : tap_fours;
       b.panels =
@@ -321,7 +327,8 @@ static void run_range(const u8_conv_job* j, const position_range* range) {
 }
 
 // Computes items [first, end): some positions of one group each.
-static void run_items(const void* context, size_t first, size_t end) {
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
   const u8_conv_job* j = context;
   for (size_t i = first; i < end; ++i) {
     const size_t group = i / j->parts;
@@ -330,7 +337,7 @@ static void run_items(const void* context, size_t first, size_t end) {
         .position = position,
         .positions = min_size(j->part, (size_t)(j->positions - position)),
         .group = group};
-    run_range(j, &range);
+    run_range(j, &range, tile);
   }
 }
 
@@ -349,8 +356,10 @@ static size_t part_of(const u8_conv_job* j, size_t threads) {
                               : part;
 }
 
-static void run_job(u8_conv_job* j, etx_call* call) {
+// `memory` is that of the tiles.
+static void run_job(u8_conv_job* j, etx_call* call, void* memory) {
   const etx_parallel* parallel = call->parallel;
+  const etx_thread_tiles tiles = {memory, sizeof(u8_conv_tile)};
   j->loops =
       etx_u8_loops_of(etx_instruction_set_within(parallel->instruction_set));
   j->in = etx_call_tensor(call, ETX_ARG_convolution_u8_input)->data;
@@ -374,7 +383,33 @@ static void run_job(u8_conv_job* j, etx_call* call) {
   j->parts = ((size_t)j->positions + j->part - 1) / j->part;
   const double work =
       (double)j->positions * (double)j->inner * (double)j->out_channels;
-  etx_parallel_for(parallel, j->parts * j->groups, work, run_items, j);
+  etx_parallel_for_tiled(parallel, j->parts * j->groups, work, run_items, j,
+                         &tiles);
+}
+
+// ------------------------------------------------ temporary memory
+
+static etx_status add_tiles(const etx_call* call, size_t before,
+                            size_t* out_bytes) {
+  size_t tiles = 0;
+  if (etx_thread_tiles_needed(call->parallel, sizeof(u8_conv_tile), &tiles) &&
+      etx_add_size(before, tiles, out_bytes)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "the rows of a product of uint8 do not fit in memory");
+}
+
+etx_status etx_temporary_linear_u8(const etx_call* call, size_t* out_bytes) {
+  return add_tiles(call, 0, out_bytes);
+}
+
+// The pixel outside of the image, then the tiles.
+etx_status etx_temporary_convolution_u8(const etx_call* call,
+                                        size_t* out_bytes) {
+  size_t pixel = 0;
+  ETX_TRY(etx_temporary_u8(call, &pixel));
+  return add_tiles(call, pixel, out_bytes);
 }
 
 // ------------------------------------------------ etx::convolution_u8
@@ -405,16 +440,18 @@ static etx_status run_convolution(etx_call* call) {
   j.group_out = (size_t)out->sizes[3] / j.groups;
   j.positions = (int64_t)out->sizes[0] * j.y.out * j.x.out;
   etx_u8_requantize_read(call, 3, 11, &j.results);
-  memset(call->temporary, j.zero, call->temporary_bytes);
+  size_t pixel = 0;
+  ETX_TRY(etx_temporary_u8(call, &pixel));
+  memset(call->temporary, j.zero, pixel);
   j.outside = call->temporary;
-  run_job(&j, call);
+  run_job(&j, call, (char*)call->temporary + pixel);
   return ETX_OK;
 }
 
 etx_status etx_kernel_convolution_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
   call->run = run_convolution;
-  return etx_temporary_u8(call, &call->temporary_bytes);
+  return etx_temporary_convolution_u8(call, &call->temporary_bytes);
 }
 
 // ------------------------------------------------ etx::linear_u8
@@ -435,12 +472,12 @@ static etx_status run_linear(etx_call* call) {
       .x = one};
   j.positions = (int64_t)(etx_tensor_numel(out) / j.group_out);
   etx_u8_requantize_read(call, 2, 5, &j.results);
-  run_job(&j, call);
+  run_job(&j, call, call->temporary);
   return ETX_OK;
 }
 
 etx_status etx_kernel_linear_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 1, 2));
   call->run = run_linear;
-  return ETX_OK;
+  return etx_temporary_linear_u8(call, &call->temporary_bytes);
 }

@@ -85,6 +85,7 @@ typedef struct etx_size_program {
   size_t expression_count;  // that are in use
   bool is_tried;            // building was tried
   bool is_used;             // building succeeded
+  bool is_attached;         // equal tensors have the sizes of the first of them
 } etx_size_program;
 
 // Called before and after each kernel, for profiling. The call has the operator

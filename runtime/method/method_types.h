@@ -163,6 +163,7 @@ typedef struct etx_size_tensor {
   uint32_t first_dim;  // position in the program's dims
   uint32_t alike;      // first tensor that has the same sizes for all values of
                        // the symbols; ETX_NO_INDEX: no record uses it
+  uint32_t element_bytes;
 } etx_size_tensor;
 
 typedef struct etx_size_record {

@@ -6,6 +6,28 @@
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/size_program.h"
 
+static void attach(etx_method* method) {
+  const etx_size_program* const program = &method->sizes;
+  for (size_t i = 0; i < program->tensor_count; ++i) {
+    const uint32_t alike = program->tensors[i].alike;
+    if (alike == ETX_NO_INDEX) continue;
+    etx_tensor* const header = &method->tensors[i].value->as.tensor;
+    header->sizes = method->tensors[alike].sizes;
+    header->strides = method->tensors[alike].strides;
+  }
+  method->sizes.is_attached = true;
+}
+
+void etx_size_program_detach(etx_method* method) {
+  method->sizes.is_attached = false;
+  for (size_t i = 0; i < method->sizes.tensor_count; ++i) {
+    const etx_method_tensor* const tensor = &method->tensors[i];
+    if (!etx_method_is_dynamic(tensor)) continue;
+    tensor->value->as.tensor.sizes = tensor->sizes;
+    tensor->value->as.tensor.strides = tensor->strides;
+  }
+}
+
 // Computes the sizes of the first of equal tensors.
 static bool compute_sizes(const etx_method* method, etx_method_tensor* tensor,
                           etx_size_tensor* sizes) {
@@ -32,19 +54,12 @@ static bool set_all_sizes(etx_method* method) {
     etx_size_tensor* const sizes = &program->tensors[i];
     if (sizes->alike == ETX_NO_INDEX) continue;
     etx_method_tensor* const tensor = &method->tensors[i];
-    if (sizes->alike == i) {
-      if (!compute_sizes(method, tensor, sizes)) return false;
-    } else {
-      const etx_method_tensor* const first = &method->tensors[sizes->alike];
-      const size_t rank = tensor->value->as.tensor.rank;
-      for (size_t d = 0; d < rank; ++d) {
-        tensor->sizes[d] = first->sizes[d];
-        tensor->strides[d] = first->strides[d];
-      }
+    if (sizes->alike == i && !compute_sizes(method, tensor, sizes)) {
+      return false;
     }
     const size_t numel = program->tensors[sizes->alike].numel;
     if (numel > sizes->most) return false;
-    tensor->bytes = numel * etx_dtype_bytes(tensor->value->as.tensor.dtype);
+    tensor->bytes = numel * sizes->element_bytes;
     if (tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
       tensor->storage_bytes = tensor->bytes;
     }
@@ -101,8 +116,8 @@ static bool prepare_kernel(etx_method* method, size_t index) {
   etx_method_record* const record = &method->records[index];
   const etx_size_record* const row = &method->sizes.records[index];
   // Memory and writers of all arguments are as in the phase before, and sizes
-  // are within bounds.
-  if (!record->is_apart &&
+  // are within bounds. The check also notes whether elements are written.
+  if ((!record->is_apart || row->may_be_idle) &&
       etx_method_check_arguments(method, record) != ETX_OK) {
     return false;
   }
@@ -127,6 +142,7 @@ bool etx_size_program_run(etx_method* method) {
   etx_size_program* const program = &method->sizes;
   const etx_size_table table = {program->expressions, program->expression_room,
                                 program->expression_count};
+  if (!program->is_attached) attach(method);
   memcpy(program->values, method->symbols,
          method->symbol_count * sizeof *method->symbols);
   etx_size_table_evaluate(&table, program->values);

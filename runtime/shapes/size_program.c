@@ -4,7 +4,7 @@
 
 #include "format/shapes/size_table.h"
 #include "runtime/shapes/call_shape.h"
-#include "runtime/shapes/idle_calls.h"
+#include "runtime/shapes/scratch_compaction.h"
 
 enum {
   EXTRA_EXPRESSIONS = 8,  // besides symbols and the sizes themselves
@@ -64,6 +64,7 @@ static etx_dim* take_dims(program_builder* b, size_t tensor) {
   sizes->first_dim = (uint32_t)b->dims;
   sizes->alike = (uint32_t)tensor;
   sizes->most = etx_method_bound_numel(t);
+  sizes->element_bytes = (uint32_t)etx_dtype_bytes(t->value->as.tensor.dtype);
   b->dims += t->value->as.tensor.rank;
   return &b->method->sizes.dims[sizes->first_dim];
 }
@@ -391,6 +392,58 @@ static bool may_write_nothing(program_builder* b,
   return false;
 }
 
+// ---- outputs that never overlap other arguments ----
+
+// The block of scratch that a tensor starts; ETX_NO_INDEX: it starts none.
+static uint32_t own_block(const etx_method* method, const etx_value* value) {
+  const etx_method_tensor* const tensor = etx_method_tensor_of(method, value);
+  const bool is_first = tensor->root == value->position &&
+                        method->scratch_block_count > 0 &&
+                        method->scratch_members[value->position].delta == 0;
+  return is_first ? etx_scratch_block_of(method, tensor) : ETX_NO_INDEX;
+}
+
+// True if an output has no byte of another argument at any sizes, or has
+// exactly its bytes, which the shape phase has allowed.
+static bool is_apart_from(program_builder* b, const etx_value* output,
+                          const etx_value* other) {
+  const etx_method* const method = b->method;
+  if (other == NULL || other == output || other->kind != ETX_VALUE_TENSOR) {
+    return true;
+  }
+  const uint32_t root = etx_method_tensor_of(method, other)->root;
+  if (root == ETX_NO_INDEX) return true;
+  const uint32_t block = etx_scratch_block_of(method, &method->tensors[root]);
+  // Compacted scratch shares no bytes with other memory.
+  if (block == ETX_NO_INDEX) return true;
+  const etx_block_relation relation =
+      etx_scratch_relation(method, own_block(method, output), block);
+  return relation == ETX_BLOCKS_APART ||
+         (relation == ETX_BLOCKS_TOGETHER &&
+          own_block(method, other) == block &&
+          etx_dtype_bytes(other->as.tensor.dtype) ==
+              etx_dtype_bytes(output->as.tensor.dtype) &&
+          have_same_sizes(b, output, other));
+}
+
+static bool is_apart(program_builder* b, const etx_method_record* record) {
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    const etx_value* const output =
+        record->call.arguments[__builtin_ctzll(left)];
+    if (output->kind != ETX_VALUE_TENSOR ||
+        own_block(b->method, output) == ETX_NO_INDEX) {
+      return false;
+    }
+    for (size_t i = 0; i < record->call.argument_count; ++i) {
+      etx_value_span values = etx_call_argument_values(&record->call, i);
+      for (; values.at != values.end; ++values.at) {
+        if (!is_apart_from(b, output, *values.at)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 static void join_records(program_builder* b) {
   etx_method* const method = b->method;
   for (size_t i = 0; i < method->record_count; ++i) {
@@ -402,6 +455,9 @@ static void join_records(program_builder* b) {
     row->may_be_idle = etx_op_only_sizes(b->record->call.op) ||
                        b->record->call.op->id == ETX_OP_cat_out ||
                        may_write_nothing(b, b->record);
+    if (!row->may_be_idle && is_apart(b, b->record)) {
+      method->records[i].is_apart = true;
+    }
   }
 }
 
@@ -412,7 +468,7 @@ static bool build(etx_method* method) {
   b.math = etx_size_table_math(&b.table);
   memset(program->numbers, NUMBER_IS_UNKNOWN, program->number_count);
   for (size_t i = 0; i < program->tensor_count; ++i) {
-    program->tensors[i] = (etx_size_tensor){0, 0, 0, ETX_NO_INDEX};
+    program->tensors[i] = (etx_size_tensor){0, 0, 0, ETX_NO_INDEX, 0};
   }
   if (add_symbols(&b) != ETX_OK || read_inputs(&b) != ETX_OK ||
       read_records(&b) != ETX_OK) {

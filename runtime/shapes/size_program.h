@@ -28,5 +28,8 @@ void etx_size_program_build(etx_method* method);
 // something is refused, such as a size without memory: then the shape phase
 // must run without the program, which gives the message.
 bool etx_size_program_run(etx_method* method);
+// Gives all tensors sizes of their own again, as a phase without the program
+// needs them: the program lets equal tensors have those of the first of them.
+void etx_size_program_detach(etx_method* method);
 
 #endif

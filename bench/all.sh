@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures etx beside other runtimes and writes the tables to docs/speed.md:
-# about ten minutes on a machine with nothing else to do.
+# about thirteen minutes on a machine with nothing else to do.
 #
 #   bench/all.sh PYTHON MODELS BUILD [LINES]
 #
@@ -38,7 +38,7 @@ measure() {
     --markdown "$document" "$@"
 }
 
-ninja -C "$build" etx bench_worker bench_forward
+ninja -C "$build" etx bench_worker bench_forward bench_lengths
 make opus-mt "$models"
 make trained "$models/trained"
 "$python" "$here/build_models.py" --cache "$models" --etx "$build" \
@@ -52,4 +52,6 @@ measure peers-batch opus-mt "$models" --rows 32
 measure peers-trained trained "$models/trained"
 "$python" "$here/run_models.py" --cache "$models" --etx "$build" \
   --lines "$lines/models.jsonl" --markdown "$document"
+"$python" "$here/varying_lengths.py" --cache "$models/lengths" --etx "$build" \
+  --lines "$lines/lengths.jsonl" --markdown "$document"
 echo "measured in $SECONDS s"

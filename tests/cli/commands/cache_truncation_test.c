@@ -2,7 +2,8 @@
 // a model exported from PyTorch (tests/data/pt2/caches): what follows is what a
 // fresh session gives that was fed with the words that were kept, bit for bit,
 // and so are the bytes of all state. The same for snapshots of a prefix, and
-// for a cache that is a ring (tests/data/pt2/rings).
+// for caches that are rings (tests/data/pt2/rings) and that slide
+// (tests/data/pt2/slides), also after rows were overwritten.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,6 +35,7 @@ enum {
 static etx_diag diag;
 static char program[256];
 static char ring_program[256];
+static char slide_program[256];
 
 // A session, and the words that its caches hold.
 typedef struct chat {
@@ -42,6 +44,8 @@ typedef struct chat {
   etx_method* method;
   int64_t words[2 * CAPACITY];
   size_t count;
+  size_t most;  // words of a call
+  size_t room;  // words of all calls
 } chat;
 
 static int plan_program(void** state) {
@@ -53,6 +57,10 @@ static int plan_program(void** state) {
            command_directory);
   command_expect(0, WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/rings", "-q", "-o",
                           ring_program));
+  snprintf(slide_program, sizeof slide_program, "%s/slides.pte",
+           command_directory);
+  command_expect(0, WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/slides", "-q", "-o",
+                          slide_program));
   test_random_start();
   return made;
 }
@@ -60,6 +68,8 @@ static int plan_program(void** state) {
 static void open_chat_of(chat* c, const char* path) {
   etx_planned_memory memory;
   memset(c, 0, sizeof *c);
+  c->most = MOST;
+  c->room = CAPACITY;
   assert_ok(etx_module_open(&c->module, path, NULL, &diag));
   assert_ok(etx_module_shared_open(&c->shared, &c->module, &diag));
   assert_ok(etx_module_shared_allocator(&c->shared, "step", &memory, &diag));
@@ -94,13 +104,23 @@ static void say(chat* c, const int64_t* words, size_t count,
   c->count += count;
 }
 
+// A random number of words for one of the calls that say `rest` words. When a
+// ring is full, each word has a call of its own.
+static size_t draw_call(const chat* c, size_t rest) {
+  size_t most = rest < c->most ? rest : c->most;
+  if (c->count >= CAPACITY) most = 1;
+  if (c->count < CAPACITY && most > CAPACITY - c->count) {
+    most = CAPACITY - c->count;
+  }
+  return (size_t)test_random_integer(1, (int64_t)most);
+}
+
 // Appends random words in calls of random lengths.
 static void say_more(chat* c, size_t count) {
   float scores[WORDS_KNOWN];
   int64_t words[MOST];
   while (count > 0) {
-    const size_t most = count < MOST ? count : MOST;
-    const size_t now = (size_t)test_random_integer(1, (int64_t)most);
+    const size_t now = draw_call(c, count);
     for (size_t i = 0; i < now; ++i) {
       words[i] = test_random_integer(0, WORDS_KNOWN - 1);
     }
@@ -120,9 +140,7 @@ static void feed(chat* fresh, const chat* from, size_t count) {
   float scores[WORDS_KNOWN];
   start_again(fresh);
   while (fresh->count < count) {
-    const size_t rest = count - fresh->count;
-    const size_t most = rest < MOST ? rest : MOST;
-    const size_t now = (size_t)test_random_integer(1, (int64_t)most);
+    const size_t now = draw_call(fresh, count - fresh->count);
     say(fresh, from->words + fresh->count, now, scores);
   }
 }
@@ -139,10 +157,8 @@ static void assert_same_state(const chat* a, const chat* b) {
 static void assert_same_continuation(chat* a, chat* b) {
   float left[WORDS_KNOWN];
   float right[WORDS_KNOWN];
-  while (a->count < CAPACITY) {
-    const size_t rest = CAPACITY - a->count;
-    const size_t most = rest < MOST ? rest : MOST;
-    const size_t now = (size_t)test_random_integer(1, (int64_t)most);
+  while (a->count < a->room) {
+    const size_t now = draw_call(a, a->room - a->count);
     int64_t words[MOST];
     for (size_t i = 0; i < now; ++i) {
       words[i] = test_random_integer(0, WORDS_KNOWN - 1);
@@ -303,6 +319,67 @@ static void a_ring_keeps_what_was_not_overwritten(void** state) {
   close_chat(&fresh);
 }
 
+// Takes a snapshot of all rows that are left into another session, which goes
+// on as the first one does.
+static void continue_from_prefix(chat* c, chat* other) {
+  enum { MOST_BYTES = HEADER + 8 + CAPACITY * ROW_BYTES };
+  static uint8_t snapshot[MOST_BYTES];
+  size_t size = 0;
+  const size_t rows = c->count < CAPACITY ? c->count : CAPACITY;
+  assert_ok(etx_shared_memory_save_prefix(&c->shared.memory, c->count,
+                                          (etx_bytes_mut){snapshot, MOST_BYTES},
+                                          &size, &diag));
+  assert_int_equal(size, HEADER + sizeof(int64_t) + rows * ROW_BYTES);
+  assert_ok(etx_shared_memory_restore(&other->shared.memory,
+                                      (etx_bytes){snapshot, size}, &diag));
+  memcpy(other->words, c->words, sizeof c->words);
+  other->count = c->count;
+  assert_same_state(c, other);
+  assert_same_continuation(c, other);
+}
+
+// Random sequences of a program whose caches drop their oldest rows, in calls
+// of up to `most` words. They can be cut back until a row was dropped.
+static void drop_rows_at_random(const char* path, size_t most) {
+  chat c, other, fresh;
+  chat* const chats[] = {&c, &other, &fresh};
+  size_t refused = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    open_chat_of(chats[i], path);
+    chats[i]->most = most;
+    chats[i]->room = 2 * CAPACITY;
+  }
+  for (size_t i = 0; i < SEQUENCES; ++i) {
+    start_again(&c);
+    say_more(&c, (size_t)test_random_integer(0, 2 * CAPACITY - 4));
+    const size_t length = (size_t)test_random_integer(0, (int64_t)c.count);
+    if (c.count > CAPACITY && length < c.count) {
+      ++refused;
+      expect_no_truncation(&c, "", length, ETX_OUT_OF_RANGE, "took the place");
+    } else {
+      truncate_chat(&c, length);
+      assert_int_equal(length_of(&c), length);
+    }
+    feed(&fresh, &c, c.count);
+    assert_same_state(&c, &fresh);
+    continue_from_prefix(&c, &other);
+    feed(&fresh, &c, c.count);
+    assert_same_state(&c, &fresh);
+  }
+  assert_true(refused > SEQUENCES / 10 && refused < SEQUENCES);
+  for (size_t i = 0; i < 3; ++i) close_chat(chats[i]);
+}
+
+static void a_ring_that_drops_rows_equals_a_fresh_one(void** state) {
+  (void)state;
+  drop_rows_at_random(ring_program, MOST);
+}
+
+static void a_cache_that_slid_equals_a_fresh_one(void** state) {
+  (void)state;
+  drop_rows_at_random(slide_program, 1);
+}
+
 static void a_damaged_prefix_is_refused(void** state) {
   (void)state;
   chat c;
@@ -386,6 +463,8 @@ int main(void) {
       cmocka_unit_test(a_restored_prefix_equals_a_fresh_session),
       cmocka_unit_test(refused_truncations_change_nothing),
       cmocka_unit_test(a_ring_keeps_what_was_not_overwritten),
+      cmocka_unit_test(a_ring_that_drops_rows_equals_a_fresh_one),
+      cmocka_unit_test(a_cache_that_slid_equals_a_fresh_one),
       cmocka_unit_test(a_cache_that_slides_becomes_a_ring),
       cmocka_unit_test(a_damaged_prefix_is_refused),
       cmocka_unit_test(one_byte_fewer_holds_no_prefix),

@@ -82,9 +82,11 @@ static etx_status apply_map(rewriter* self) {
   return etx_ir_drop_dead_nodes(self->rewrite.builder.module, self->method);
 }
 
-etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
-                              const etx_rewrite_rule* rules, size_t rule_count,
-                              bool* out_changed) {
+etx_status etx_rewrite_method_with(etx_pass_context* context,
+                                   etx_ir_method* method,
+                                   const etx_rewrite_rule* rules,
+                                   size_t rule_count, const void* facts,
+                                   bool* out_changed) {
   etx_pool* const pool = context->module->pool;
   etx_ir_node* const nodes = method->nodes;
   const size_t node_count = method->node_count;
@@ -93,6 +95,7 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   self.rewrite.value_count = method->value_count;
   self.rewrite.fusions = &context->fusions;
   self.rewrite.constant_names = &context->constant_names;
+  self.rewrite.facts = facts;
   self.rewrite.builder.module = context->module;
   self.rewrite.builder.method = method;
   self.rewrite.builder.target = context->options->target;
@@ -106,6 +109,13 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   if (!self.changed) return ETX_OK;
   *out_changed = true;
   return apply_map(&self);
+}
+
+etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
+                              const etx_rewrite_rule* rules, size_t rule_count,
+                              bool* out_changed) {
+  return etx_rewrite_method_with(context, method, rules, rule_count, NULL,
+                                 out_changed);
 }
 
 etx_status etx_rewrite_module(etx_pass_context* context,

@@ -20,6 +20,7 @@ typedef struct etx_rewrite {
   size_t value_count;    // values before the rewrite
   etx_fusion_report* fusions;  // where rules report fusions made and missed
   etx_constant_names* constant_names;  // for rules that split constants
+  const void* facts;  // what the pass knows of the method, for its own rules
 } etx_rewrite;
 
 // Sets `*out_done` if it replaced the node; otherwise leaves it alone. A
@@ -34,7 +35,15 @@ ETX_MUST_USE etx_status etx_rewrite_method(etx_pass_context* context,
                                            size_t rule_count,
                                            bool* out_changed);
 
-// The same for every method of the module.
+// The same with `facts` for the rules.
+ETX_MUST_USE etx_status etx_rewrite_method_with(etx_pass_context* context,
+                                                etx_ir_method* method,
+                                                const etx_rewrite_rule* rules,
+                                                size_t rule_count,
+                                                const void* facts,
+                                                bool* out_changed);
+
+// etx_rewrite_method for every method of the module.
 ETX_MUST_USE etx_status etx_rewrite_module(etx_pass_context* context,
                                            const etx_rewrite_rule* rules,
                                            size_t rule_count);

@@ -34,6 +34,40 @@ static void replace_by_operand(etx_rewrite* rewrite, size_t position,
   *out_done = true;
 }
 
+// True if operand `position` is true everywhere, a constant or one that is
+// repeated.
+static bool is_true(const etx_rewrite* rewrite, size_t position) {
+  const etx_ir_node* const node = rewrite->builder.node;
+  const etx_ir_node* const expand =
+      etx_rewrite_operand(rewrite, node, position, ETX_OP_expand_copy_out);
+  const etx_ir_constant* const constant =
+      etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
+                           expand == NULL ? node->args[position].as.value
+                                          : expand->args[0].as.value);
+  double number = 0.0;
+  return constant != NULL && constant->dtype == ETX_DTYPE_BOOL &&
+         etx_rewrite_number(constant, &number) && number != 0.0;
+}
+
+// and(x, true) -> x, repeated to the sizes of the result, where these vary.
+static etx_status simplify_and(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
+  if (etx_ir_is_static(&to)) return ETX_OK;
+  for (size_t i = 0; i < 2; ++i) {
+    const uint32_t other = node->args[1 - i].as.value;
+    if (!is_true(rewrite, i) ||
+        etx_builder_shape(builder, other)->dtype != ETX_DTYPE_BOOL) {
+      continue;
+    }
+    *out_done = true;
+    return etx_build_expand(builder, other, to.dims, to.rank,
+                            &builder->results[0]);
+  }
+  return ETX_OK;
+}
+
 static bool is_integer_type(const etx_rewrite* rewrite) {
   const etx_dtype dtype =
       etx_builder_shape(&rewrite->builder, rewrite->builder.node->outputs[0])
@@ -69,6 +103,9 @@ etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
         replace_by_operand(rewrite, 0, out_done);
       }
       return ETX_OK;
+    case ETX_OP_bitwise_and_tensor_out:
+    case ETX_OP_logical_and_out:
+      return simplify_and(rewrite, out_done);
     default:
       return ETX_OK;
   }
@@ -189,8 +226,7 @@ etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ expanded operands
 
-// Operators that broadcast their operands themselves.
-static bool broadcasts(const etx_op* op) {
+bool etx_simplify_op_broadcasts(const etx_op* op) {
   return op->shape == etx_shape_broadcast ||
          op->shape == etx_shape_broadcast_bool ||
          op->shape == etx_shape_broadcast_float ||
@@ -275,7 +311,7 @@ static bool keeps_sizes(etx_rewrite* rewrite, const etx_ir_arg* args) {
 etx_status etx_simplify_broadcast(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const builder = &rewrite->builder;
   const etx_ir_node* const node = builder->node;
-  if (!broadcasts(node->op)) return ETX_OK;
+  if (!etx_simplify_op_broadcasts(node->op)) return ETX_OK;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
   memcpy(args, node->args, node->arg_count * sizeof *args);
   bool changed = false;

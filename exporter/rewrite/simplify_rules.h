@@ -34,4 +34,8 @@ ETX_MUST_USE etx_status etx_simplify_where(etx_rewrite* rewrite,
 ETX_MUST_USE etx_status etx_simplify_broadcast(etx_rewrite* rewrite,
                                                bool* out_done);
 
+// True if the operator repeats dimensions of size 1 of its operands itself, so
+// that etx_simplify_broadcast removes an expand in front of it.
+bool etx_simplify_op_broadcasts(const etx_op* op);
+
 #endif

@@ -40,7 +40,8 @@ COPIES = {"cat", "stack", "clone", "copy", "copy_", "select_copy", "slice_copy",
           "split_copy", "split_with_sizes_copy", "unbind_copy", "narrow_copy",
           "permute_copy", "transpose_copy", "t_copy", "expand_copy",
           "view_copy", "unsqueeze_copy", "squeeze_copy", "_to_copy", "gather",
-          "index", "repeat", "slice_scatter", "select_scatter"}
+          "index", "repeat", "slice_scatter", "select_scatter",
+          "as_strided_copy"}
 
 
 class Packed(torch.nn.Module):

@@ -6,7 +6,7 @@
 // Recognises masks that depend on positions alone, from the mask tensor towards
 // its operands: a constant lower triangle, or a comparison of arange with the
 // last visible key, through views, expands, logical_not and where(mask, 0,
-// low).
+// low). If the last visible key is arange, too, the mask is causal.
 
 enum { MAX_STEPS = 24 };
 
@@ -69,23 +69,47 @@ static bool read_constant(const etx_ir_constant* constant,
 
 // ------------------------------------------------ comparisons
 
-// True for the constant 0, 1, 2, .. along the last dimension.
-static bool is_arange(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
-  const etx_ir_constant* const constant = etx_rewrite_constant(
-      rewrite->builder.module, rewrite->builder.method, arg->as.value);
-  if (constant == NULL || constant->rank == 0 ||
+// True for the constant 0, 1, 2, .. along dimension `axis`, counted from the
+// end.
+static bool counts_up(const etx_ir_constant* constant, size_t axis) {
+  if (constant == NULL || constant->rank <= axis ||
       constant->dtype != ETX_DTYPE_INT64) {
     return false;
   }
-  const int64_t keys = constant->sizes[constant->rank - 1];
-  if (keys * (int64_t)sizeof keys != (int64_t)constant->data.size) return false;
-  for (int64_t i = 0; i < keys; ++i) {
+  const int64_t size = constant->sizes[constant->rank - 1 - axis];
+  if (size * (int64_t)sizeof size != (int64_t)constant->data.size) return false;
+  for (int64_t i = 0; i < size; ++i) {
     int64_t number = 0;
     memcpy(&number, constant->data.data + (size_t)i * sizeof number,
            sizeof number);
     if (number != i) return false;
   }
   return true;
+}
+
+static const etx_ir_constant* constant_at(const etx_rewrite* rewrite,
+                                          uint32_t value) {
+  return etx_rewrite_constant(rewrite->builder.module, rewrite->builder.method,
+                              value);
+}
+
+// True for the first elements of such a constant, a number that varies.
+static bool is_part_of_arange(const etx_rewrite* rewrite, const etx_ir_arg* arg,
+                              size_t axis) {
+  const etx_ir_node* const slice = etx_rewrite_argument(rewrite, arg);
+  if (!etx_rewrite_is_op(slice, ETX_OP_slice_copy_tensor_out)) return false;
+  const size_t rank = etx_rewrite_shape(rewrite, arg)->rank;
+  return axis < rank &&
+         etx_rewrite_is_int(&slice->args[1], (int64_t)(rank - 1 - axis)) &&
+         etx_rewrite_is_int(&slice->args[2], 0) &&
+         etx_rewrite_is_int(&slice->args[4], 1) &&
+         counts_up(constant_at(rewrite, slice->args[0].as.value), axis);
+}
+
+// True for 0, 1, 2, .. along the last dimension.
+static bool is_arange(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  return counts_up(constant_at(rewrite, arg->as.value), 0) ||
+         is_part_of_arange(rewrite, arg, 0);
 }
 
 // True for int64 tensors with one element per row, or one in all.
@@ -127,6 +151,8 @@ static bool read_comparison(const etx_rewrite* rewrite, const etx_ir_node* node,
   const bool includes = is_equal != state->is_inverted;
   out->last = node->args[1 - arange].as.value;
   out->shift = includes ? 0 : -1;
+  out->is_causal =
+      includes && is_part_of_arange(rewrite, &node->args[1 - arange], 1);
   out->hidden = state->hidden;
   return true;
 }

@@ -31,6 +31,20 @@ static bool finds_hidden(const etx_ir_node* node, uint32_t scores) {
          node->args[0].as.value == scores && is_minus_infinity(&node->args[1]);
 }
 
+// The operand of an expand that repeats a mask for rows, not for keys; any
+// other value as it is.
+static uint32_t skip_repeated_rows(const etx_rewrite* rewrite, uint32_t mask) {
+  const etx_ir_node* const node = etx_rewrite_definition(rewrite, mask);
+  if (!etx_rewrite_is_op(node, ETX_OP_expand_copy_out)) return mask;
+  const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_shape* const to = etx_builder_shape(&rewrite->builder, mask);
+  const bool keeps_keys =
+      from->rank != 0 &&
+      etx_builder_same_dims(&rewrite->builder, &from->dims[from->rank - 1],
+                            &to->dims[to->rank - 1], 1);
+  return keeps_keys ? node->args[0].as.value : mask;
+}
+
 // True if `dead` is true for exactly the rows whose scores are all -infinity.
 static bool marks_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
                             uint32_t scores, const etx_attention_scores* s) {
@@ -47,7 +61,10 @@ static bool marks_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
   const etx_ir_node* const any = operand_of(rewrite, node, ETX_OP_any_out);
   if (any == NULL || !is_last_dim(rewrite, any, &any->args[1])) return false;
   const uint32_t seen = any->args[0].as.value;
-  if (seen == s->condition.value && !s->is_inverted) return true;
+  const bool is_condition =
+      seen == s->condition.value ||
+      skip_repeated_rows(rewrite, seen) == s->condition.value;
+  if (is_condition && !s->is_inverted) return true;
   const etx_ir_node* const known = etx_rewrite_definition(rewrite, seen);
   return known != NULL && known->op->id == ETX_OP_logical_not_out &&
          finds_hidden(operand_of(rewrite, known, ETX_OP_eq_scalar_out), scores);

@@ -159,7 +159,7 @@ struct etx_method {
   size_t scratch_alignment;     // of all blocks, in bytes
   size_t scratch_used;          // bytes at the present sizes
   etx_size_program sizes;       // if the method has dynamic sizes
-  uint64_t phases;              // times that sizes were computed
+  uint64_t phases;              // see etx_method_phase_count
   bool
       is_at_bounds;  // loading: sizes are upper bounds, which no call need have
   bool failed_check;       // the model excludes these sizes
@@ -297,6 +297,14 @@ ETX_MUST_USE etx_status etx_method_set_memory(etx_method* method,
                                               etx_bytes_mut scratch,
                                               etx_bytes_mut temporary,
                                               etx_diag* diag);
+
+// The number of times that the sizes of all tensors were computed, when the
+// method was loaded and since: once after each change of an input's sizes, and
+// for each etx_method_needed_at. Calls of unchanged sizes compute none. A
+// method of fixed sizes computes them once.
+static inline uint64_t etx_method_phase_count(const etx_method* method) {
+  return method->phases;
+}
 
 // Makes the method as it was after loading, but for its session, whose state is
 // not changed: forgets what it has borrowed, restarts random numbers with seed

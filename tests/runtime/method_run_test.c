@@ -109,10 +109,12 @@ static void kernels_are_prepared_only_when_their_sizes_change(void** state) {
   // Two additions are prepared again; the call with fixed sizes and sym_size are
   // not.
   assert_int_equal(test_prepare_count, 2);
+  assert_int_equal(etx_method_phase_count(&f.loaded.method), 2);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   set_floats(&f, 0, data, 4);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_int_equal(test_prepare_count, 2);
+  assert_int_equal(etx_method_phase_count(&f.loaded.method), 2);
   end(&f);
 }
 

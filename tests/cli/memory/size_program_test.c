@@ -165,13 +165,14 @@ static void open_pair(method_pair* pair, etx_bytes file) {
   }
 }
 
-typedef struct counts {
+typedef struct program_counts {
   size_t methods;  // with symbols
   size_t used;     // that have a size program
   size_t vectors;  // that were compared
-} counts;
+} program_counts;
 
-static void check_method(method_pair* pair, etx_text name, counts* counted) {
+static void check_method(method_pair* pair, etx_text name,
+                         program_counts* counted) {
   uint32_t torn = 0;
   etx_memory_needed needed;
   assert_ok(etx_method_needed(&pair->programs[0], name, &needed, &diag));
@@ -192,7 +193,7 @@ static void check_method(method_pair* pair, etx_text name, counts* counted) {
   assert_true(test_block_end(&ended));
 }
 
-static void check_program(etx_bytes file, counts* counted) {
+static void check_program(etx_bytes file, program_counts* counted) {
   method_pair pair;
   open_pair(&pair, file);
   for (size_t i = 0; i < etx_program_method_count(&pair.programs[0]); ++i) {
@@ -212,7 +213,7 @@ static const char* const targets[] = {"etx", "executorch"};
 
 static void sizes_are_those_of_the_shape_functions(void** state) {
   (void)state;
-  counts counted = {0, 0, 0};
+  program_counts counted = {0, 0, 0};
   for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
     for (size_t k = 0; k < (i < BOTH_TARGETS ? 2 : 1); ++k) {
       char program[512], methods[512];

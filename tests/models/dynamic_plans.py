@@ -25,8 +25,9 @@ from figures import write_markdown
 
 try:
     import torch
-    from architectures import (DECODER, Part, bert, gpt2, hf, t5, tokens,
-                               whisper)
+    from architectures import (DECODER, NARROW, SPECIAL, WORDS, Part, bart,
+                               bert, distilbert, gpt2, hf, marian, resnet, t5,
+                               tokens, whisper)
     from model_files import described, quiet, save_case
     from torch.export import Dim
 except ImportError as missing:
@@ -148,8 +149,27 @@ def masked(kind, config):
                                                 attention_mask=a)[0])
 
 
+def pictured(kind, config):
+    return Part(kind(config), lambda m, x: m(pixel_values=x)[0])
+
+
+def pair(kind, config):
+    """Source and target of one length."""
+    return Part(kind(config), lambda m, i, d: m(
+        input_ids=i, decoder_input_ids=d, use_cache=False)[0])
+
+
 def ids(length):
     return (tokens(length),)
+
+
+def two_ids(length):
+    return tokens(length), tokens(length)
+
+
+def roberta():
+    return hf.RobertaConfig(**NARROW, vocab_size=WORDS,
+                            max_position_embeddings=66)
 
 
 def ids_and_mask(length):
@@ -162,6 +182,7 @@ def image(side):
 
 LENGTHS = (2, 3, 7, 12, 16, 24, 33, 48)
 SIDES = (32, 40, 48, 56, 64, 72, 88, 96)
+WIDE = (64, 96, 128, 160, 192)
 
 
 class Model:
@@ -190,6 +211,19 @@ MODELS = {
     "phi3": Model(lambda: language(hf.Phi3ForCausalLM,
                                    hf.Phi3Config(**DECODER)), ids, ONE),
     "gpt2": Model(lambda: language(hf.GPT2LMHeadModel, gpt2()), ids, ONE),
+    "distilbert": Model(lambda: masked(hf.DistilBertModel, distilbert()),
+                        ids_and_mask, TWO),
+    "roberta": Model(lambda: masked(hf.RobertaModel, roberta()), ids_and_mask,
+                     TWO),
+    "mistral": Model(lambda: language(hf.MistralForCausalLM, hf.MistralConfig(
+        sliding_window=8, **DECODER)), ids, ONE),
+    "gpt_neox": Model(lambda: language(hf.GPTNeoXForCausalLM, hf.GPTNeoXConfig(
+        **NARROW, **SPECIAL, max_position_embeddings=64)), ids, ONE),
+    "marian": Model(lambda: pair(hf.MarianMTModel, marian()), two_ids, TWO),
+    "bart": Model(lambda: pair(hf.BartForConditionalGeneration, bart()),
+                  two_ids, TWO),
+    "t5": Model(lambda: pair(hf.T5ForConditionalGeneration, t5()), two_ids,
+                TWO),
     "t5_encoder": Model(lambda: masked(lambda c: hf.T5Model(c).encoder, t5()),
                         ids_and_mask, TWO),
     "whisper_decoder": Model(
@@ -197,6 +231,9 @@ MODELS = {
             input_ids=i, encoder_hidden_states=x, use_cache=False)[0]),
         lambda n: (tokens(n), torch.randn(1, 30, 64)), ((1,), ()),
         (2, 3, 5, 8, 12, 16, 19, 20)),
+    "resnet": Model(lambda: pictured(hf.ResNetForImageClassification,
+                                     resnet("bottleneck")), image, SQUARE,
+                    WIDE, 32),
     "dense": Model(Dense, lambda n: (torch.randn(1, 8, n, n),), SQUARE,
                    SIDES, 8),
     "levels": Model(Levels, image, SQUARE, SIDES, 8),

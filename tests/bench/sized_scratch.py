@@ -127,7 +127,7 @@ def main():
     parser.add_argument("--sizes", type=int, default=8)
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--section", default="sized scratch", metavar="NAME")
-    words = parser.parse_args()
+    words = parser.parse_intermixed_args()
     bad = 0
     lines = ["| model | method | symbols | at the largest | at the smallest | "
              "worst ratio |", "|---|---|---|---|---|---|"]

@@ -80,7 +80,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--section", default="sized time", metavar="NAME")
-    words = parser.parse_args()
+    words = parser.parse_intermixed_args()
     lines, ratios = ["| model | sizes | median ratio | worst ratio | at | ms |",
                      "|---|---|---|---|---|---|"], []
     for directory in words.directories:

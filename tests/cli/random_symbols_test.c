@@ -25,7 +25,7 @@
 
 #define ETX ETX_BINARY "/etx"
 
-enum { MOST_BYTES = 1 << 30, SHORT_CALLS = 9, MOST_PLANS = 4 };
+enum { MOST_BYTES = 1 << 30, SHORT_CALLS = 9 };
 
 static etx_diag diag;
 static size_t call_count = SHORT_CALLS;

@@ -370,6 +370,12 @@ bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor) {
   return tensor->has_allocation || etx_pte_tensor_is_stored(tensor);
 }
 
+size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor) {
+  size_t count = 1;
+  for (size_t i = 0; i < tensor->rank; ++i) count *= (size_t)tensor->sizes[i];
+  return count;
+}
+
 size_t etx_pte_tensor_bytes(const etx_pte_tensor* tensor) {
   return etx_pte_tensor_numel(tensor) * etx_dtype_bytes(tensor->dtype);
 }

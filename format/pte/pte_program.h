@@ -272,10 +272,6 @@ static inline void etx_pte_totals_add_instruction(
 // overflow.
 size_t etx_pte_tensor_bytes(const etx_pte_tensor* tensor);
 // Its elements at these sizes; 1 for rank 0.
-static inline size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor) {
-  size_t count = 1;
-  for (size_t i = 0; i < tensor->rank; ++i) count *= (size_t)tensor->sizes[i];
-  return count;
-}
+size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor);
 
 #endif

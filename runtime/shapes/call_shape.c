@@ -4,6 +4,8 @@
 
 #include "runtime/shapes/call_shape.h"
 
+#include "format/base/build_parts.h"
+
 typedef struct call_sizing {
   const etx_call* call;
   uint64_t written;
@@ -12,6 +14,10 @@ typedef struct call_sizing {
   const etx_call_symbols* symbols;  // NULL: sizes are the present ones
   size_t sized;                     // outputs so far
 } call_sizing;
+
+static bool is_symbolic(const call_sizing* s) {
+  return ETX_DYNAMIC && s->symbols != NULL;
+}
 
 uint64_t etx_op_written_arguments(const etx_op* op) {
   uint64_t written = 0;
@@ -71,7 +77,7 @@ static bool tensor_shape(void* context, size_t argument, size_t item,
   const etx_tensor* tensor = &value->as.tensor;
   out_shape->dtype = tensor->dtype;
   out_shape->rank = tensor->rank;
-  if (s->symbols != NULL) {
+  if (is_symbolic(s)) {
     s->symbols->sizes(s->context, value, out_shape->dims);
     return true;
   }
@@ -88,13 +94,13 @@ static etx_dim number(int64_t integer) {
 }
 
 static etx_dim integer_of(const call_sizing* s, const etx_value* value) {
-  return s->symbols != NULL ? s->symbols->integer(s->context, value)
-                            : number(value->as.integer);
+  return is_symbolic(s) ? s->symbols->integer(s->context, value)
+                        : number(value->as.integer);
 }
 
 // Numbers other than integers have no symbols.
 static void take_fixed(const call_sizing* s, const etx_value* value) {
-  if (s->symbols != NULL && s->symbols->varies(s->context, value)) {
+  if (is_symbolic(s) && s->symbols->varies(s->context, value)) {
     *s->symbols->undecided = true;
   }
 }
@@ -185,7 +191,7 @@ static etx_status size_outputs(call_sizing* s) {
   shape.real = real_at;
   shape.output = size_output;
   shape.output_at_most = bound_output;
-  if (s->symbols != NULL) {
+  if (is_symbolic(s)) {
     shape.math = s->symbols->math;
     shape.undecided = s->symbols->undecided;
     shape.diag = NULL;

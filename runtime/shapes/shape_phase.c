@@ -202,7 +202,6 @@ static etx_status shape_records(etx_method* method, etx_diag* diag) {
   if (ETX_DYNAMIC) method->flow &= (uint8_t) ~(ETX_FLOW_SAME | ETX_FLOW_UNLIKE);
   do {
     ETX_TRY(shape_round(method, diag));
-    if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   } while (ETX_DYNAMIC && found_late_values(method, ++rounds));
   if (ETX_DYNAMIC) etx_size_program_build(method);
   return ETX_OK;

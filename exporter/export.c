@@ -17,6 +17,7 @@
 #include "exporter/import/quantize_rules.h"
 #include "exporter/placement/shared_state.h"
 #include "exporter/report/source_lines.h"
+#include "exporter/specialize/specialize_method.h"
 
 enum { MIN_ALIGNMENT = 16 };
 
@@ -282,6 +283,13 @@ etx_status etx_export_concurrent(etx_ir_module* module, const char* names,
 etx_status etx_export_quantize(etx_ir_module* module, const char* rule,
                                etx_diag* diag) {
   return etx_quantize_rule_add(module, etx_text_of(rule), diag);
+}
+
+etx_status etx_export_specialize(etx_ir_module* module, const char* option,
+                                 etx_diag* diag) {
+  etx_specialize_option read;
+  ETX_TRY(etx_specialize_option_read(etx_text_of(option), &read, diag));
+  return etx_specialize_methods(module, &read, diag);
 }
 
 etx_status etx_export_cap(etx_ir_module* module, const char* cap,

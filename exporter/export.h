@@ -31,6 +31,13 @@ ETX_MUST_USE etx_status etx_export_concurrent(etx_ir_module* module,
 ETX_MUST_USE etx_status etx_export_quantize(etx_ir_module* module,
                                             const char* rule, etx_diag* diag);
 
+// Adds variants of methods for some of their sizes, "T=1,2..16"
+// (specialize_option.h): after all methods were read and after
+// etx_export_concurrent.
+ETX_MUST_USE etx_status etx_export_specialize(etx_ir_module* module,
+                                              const char* option,
+                                              etx_diag* diag);
+
 // Caps a size or integer that data decide, "u0=64" or "method.u0=64". To be
 // called before etx_export_read.
 ETX_MUST_USE etx_status etx_export_cap(etx_ir_module* module, const char* cap,

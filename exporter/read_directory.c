@@ -10,6 +10,7 @@
 #include "exporter/read_pt2/read_pt2.h"
 #include "exporter/read_yaml/read_yaml.h"
 #include "format/pte/reserved_names.h"
+#include "format/pte/variant_name.h"
 
 typedef struct source_file {
   etx_text path;
@@ -92,7 +93,7 @@ static etx_status find_files(directory_reader* r, const char* path,
 static bool is_reserved(etx_text name) {
   return etx_text_is(name, ETX_METHOD_INIT) ||
          etx_text_is(name, ETX_METHOD_BUFFER_NAMES) ||
-         etx_text_is(name, ETX_METHOD_BUFFER_PLAN);
+         etx_text_is(name, ETX_METHOD_BUFFER_PLAN) || etx_is_variant_name(name);
 }
 
 static etx_status read_file(directory_reader* r, const source_file* file) {

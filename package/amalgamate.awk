@@ -486,6 +486,7 @@ BEGIN {
   need_header("runtime/module/module.h", 1)
   need_header("runtime/future.h", 1)
   need_header("runtime/regions.h", 1)
+  need_header("runtime/variants.h", 1)
   need_header("runtime/pool/instance_pool.h", 1)
   need_header("runtime/threads/thread_pool.h", 1)
   for (unit = 1; unit < ARGC; ++unit) take(unit, ARGV[unit])

@@ -64,6 +64,7 @@ struct etx_method_input;     // the value that the caller set for one input
 struct etx_layout_block;     // bytes of scratch that keep their place together
 struct etx_scratch_member;   // a tensor in such a block
 struct etx_method_regions;   // parts that may run side by side (regions.h)
+struct etx_method_variants;  // copies for some of the sizes (variants.h)
 struct etx_size_expression;  // a size as a function of symbols
 struct etx_size_tensor;      // the sizes of a tensor as such functions
 struct etx_size_record;      // how a record is prepared when sizes change
@@ -167,6 +168,11 @@ struct etx_method {
   size_t temporary_given;  // upper bounds; these are what the caller gave
   struct etx_method_regions*
       regions;  // set if run_all is the loop with regions
+  struct etx_method_variants* variants;  // in use (variants.h); NULL: none
+  // Returns the variant that runs at the present sizes, or the method itself. A
+  // pointer, so that an image without variants does not link it. NULL: there
+  // are no variants. `runs`: count the choice as a run.
+  etx_method* (*choose)(etx_method* method, bool runs);
 };
 
 // Exact bytes of every block. Needs no memory. Of the kernel table it reads

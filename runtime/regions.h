@@ -40,7 +40,8 @@ ETX_MUST_USE etx_status etx_method_regions_needed(const etx_method* method,
 // called. `memory`, which is aligned to ETX_MEMORY_ALIGNMENT, and the launcher
 // are borrowed until then. A method of varying sizes must have been prepared
 // (etx_method_prepare). A method whose control flow or sizes depend on data has
-// no regions, and neither has one with an observer. ETX_BAD_STATE: the method
+// no regions, and neither has one with an observer or with variants in use
+// (variants.h). ETX_BAD_STATE: the method
 // is not prepared, or running; ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: the memory
 // is too small or not aligned, or as above.
 ETX_MUST_USE etx_status etx_method_use_regions(etx_method* method,

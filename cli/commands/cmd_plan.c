@@ -39,6 +39,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --quantize int8 --quantize "
     "'none:*.head'\n"
     "  etx plan methods/ -o model.pte --pack\n"
+    "  etx plan methods/ -o model.pte --specialize 'T=1,2..16'\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
     "  etx plan methods/ -o model.pte --report full\n"
@@ -72,6 +73,7 @@ typedef struct plan_options {
   etx_option_list cap;
   uint64_t unroll;
   etx_option_list quantize;
+  etx_option_list specialize;
   int target;
   int report;  // REPORT_...
   bool pack;
@@ -227,6 +229,20 @@ static etx_status quantize(plan_context* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
+// Readers of other runtimes choose no variants, so their files get none.
+static etx_status specialize(plan_context* plan, etx_ir_module* module) {
+  const etx_option_list* const list = &plan->options->specialize;
+  if (plan->options->target != 0) return ETX_OK;
+  for (size_t i = 0; i < list->count; ++i) {
+    const etx_status status =
+        etx_export_specialize(module, list->items[i], &plan->diag);
+    if (status == ETX_OK) continue;
+    etx_diag_append(&plan->diag, ", in option '--specialize'");
+    return status;
+  }
+  return ETX_OK;
+}
+
 static etx_status plan_all(plan_context* plan,
                            const etx_export_options* export_options) {
   etx_ir_module module;
@@ -244,6 +260,7 @@ static etx_status plan_all(plan_context* plan,
   }
   ETX_TRY(declare_concurrent(plan, &module));
   ETX_TRY(quantize(plan, &module));
+  ETX_TRY(specialize(plan, &module));
   if (plan->options->output == NULL) {  // --dump-after without --output
     return etx_export_plan(&module, export_options, &discard_sink,
                            &plan->report, &plan->problems.problems,
@@ -349,6 +366,11 @@ static etx_exit run(const plan_options* options) {
     return etx_usage_error_report("plan", "option '--dump-after': %s",
                                   plan.diag.text);
   }
+  if (options->specialize.count > 0 && options->target != 0) {
+    fprintf(stderr,
+            "etx plan: --specialize has no effect for this target, whose "
+            "runtime chooses no variants\n");
+  }
   if (!options->quiet) {
     warn_of_former_names(options->passes);
     warn_of_former_names(options->dump_after);
@@ -399,6 +421,10 @@ int etx_cmd_plan(int argc, char** argv) {
                    "int4w, or none; may be given several times, the last match "
                    "decides",
                    &options.quantize),
+          ETX_LIST("specialize", 0, "[METHOD:]NAME=N,LOW..HIGH,...",
+                   "also plan methods for some sizes alone, T=1,2..16; runs of "
+                   "these sizes use the variant; may be given several times",
+                   &options.specialize),
           ETX_FLAG("pack", 0,
                    "store weights of convolutions and of layers with many rows "
                    "in the order in which kernels read them",

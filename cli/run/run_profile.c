@@ -13,6 +13,7 @@
 #include "cli/memory/memory_map.h"
 #include "cli/base/output_file.h"
 #include "cli/program/instruction_source.h"
+#include "runtime/variants.h"
 
 enum { TYPES_BYTES = 512 };
 
@@ -110,6 +111,8 @@ etx_status etx_run_profile_call(etx_run_profile* profile, etx_method* method,
   etx_method_observe(method, &observer);
   call.start = etx_monotonic_clock_seconds();
   const etx_status status = etx_method_run(method, diag);
+  call.method =
+      etx_method_variant_name(method, etx_method_variant_last(method));
   call.end = etx_monotonic_clock_seconds();
   etx_method_observe(method, NULL);
   call.count = profile->count - call.first;

@@ -75,7 +75,8 @@ ETX_MUST_USE etx_status etx_symbols_rebuild(etx_symbols* symbols,
 // for etx_symbols_rebuild.
 typedef struct etx_symbol_replacement {
   uint32_t index;
-  uint32_t other;  // another symbol, in the old numbering
+  uint32_t other;  // another symbol, in the old numbering; not read if `factor`
+                   // is 0: then the symbol becomes the number `offset`
   int64_t factor;
   int64_t offset;
 } etx_symbol_replacement;

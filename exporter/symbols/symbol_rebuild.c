@@ -34,6 +34,10 @@ static etx_status replace_symbol(etx_symbols* symbols, uint32_t index,
                                  const etx_symbol_replacement* by,
                                  etx_dim* out) {
   if (by == NULL) return etx_symbols_dim(symbols, index, out);
+  if (index == by->index && by->factor == 0) {
+    *out = by->offset;
+    return ETX_OK;
+  }
   const uint32_t kept = index == by->index ? by->other : index;
   ETX_TRY(etx_symbols_dim(symbols, kept > by->index ? kept - 1 : kept, out));
   if (index != by->index) return ETX_OK;

@@ -2,6 +2,8 @@
 
 #include "runtime/module/module_method.h"
 
+#include "runtime/variants.h"
+
 typedef struct etx_module_method {
   struct etx_module_method* next;
   etx_method method;
@@ -9,6 +11,7 @@ typedef struct etx_module_method {
   etx_bytes_mut scratch;      // private; empty: the module's is used
   etx_shared_memory session;  // private session, if `block` is not NULL
   void* block;
+  etx_bytes_mut variants;  // structures of the method's variants
 } etx_module_method_entry;
 
 // Allocates `block->size` bytes, at least one, without setting them.
@@ -82,6 +85,7 @@ static void close_entry(etx_module* module, etx_module_method_entry* entry) {
   release(module, entry->structures.data);
   release(module, entry->scratch.data);
   release(module, entry->block);
+  release(module, entry->variants.data);
   release(module, entry);
 }
 
@@ -168,6 +172,24 @@ static etx_status start_private_session(etx_module* module,
                                   &entry->block, diag);
 }
 
+// Scratch and temporary memory of the module are large enough for all methods
+// of the file, variants included.
+static etx_status load_variants(etx_module* module,
+                                etx_module_method_entry* entry, etx_text name,
+                                const etx_missing_sink* missing,
+                                etx_diag* diag) {
+  etx_memory_needed needed;
+  size_t count = 0;
+  if (!ETX_DYNAMIC) return ETX_OK;
+  ETX_TRY(etx_method_variants_needed(&module->program, name, &count, &needed,
+                                     diag));
+  if (count == 0) return ETX_OK;
+  entry->variants.size = needed.structure_bytes;
+  ETX_TRY(allocate(module, &entry->variants, "the variants of a method", diag));
+  return etx_method_use_variants(&entry->method, entry->variants, missing,
+                                 diag);
+}
+
 static etx_status init_method(etx_module* module,
                               etx_module_method_entry* entry, etx_text name,
                               const etx_planned_memory* allocator,
@@ -194,8 +216,9 @@ static etx_status init_method(etx_module* module,
   memory.temporary =
       (etx_bytes_mut){(uint8_t*)module->temporary, module->temporary_size};
   memory.state = allocator;
-  return etx_method_init(&entry->method, &module->program, name, &memory,
-                         missing, diag);
+  ETX_TRY(etx_method_init(&entry->method, &module->program, name, &memory,
+                          missing, diag));
+  return load_variants(module, entry, name, missing, diag);
 }
 
 // A method that is already loaded is bound to another session.

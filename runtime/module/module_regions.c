@@ -4,6 +4,7 @@
 
 #include "format/base/independent_regions.h"
 #include "runtime/regions.h"
+#include "runtime/variants.h"
 
 struct etx_module_region_block {
   struct etx_module_region_block* next;
@@ -54,7 +55,10 @@ etx_status etx_module_regions_use(etx_module_regions* regions,
                                   const etx_launcher* launcher, size_t limit,
                                   etx_diag* diag) {
   if (limit > ETX_REGIONS_MOST) limit = ETX_REGIONS_MOST;
-  if (method->observer != NULL || uses_regions(method)) return ETX_OK;
+  if (method->observer != NULL || uses_regions(method) ||
+      etx_method_variant_count(method) > 0) {
+    return ETX_OK;
+  }
   ETX_TRY(etx_method_prepare(method, diag));
   struct etx_module_region_block* block = find(regions, method, limit);
   if (block == NULL) ETX_TRY(allocate(regions, method, limit, &block, diag));

@@ -20,8 +20,9 @@ typedef struct etx_module_regions {
 
 // Lets a method, whose inputs are set, run at most `limit` regions at a time; a
 // limit above ETX_REGIONS_MOST counts as that. Call it before every run: it
-// does nothing if the method uses regions already or has an observer. Fails as
-// etx_method_prepare and etx_method_use_regions do.
+// does nothing if the method uses regions already, uses variants (variants.h)
+// or has an observer. Fails as etx_method_prepare and etx_method_use_regions
+// do.
 ETX_MUST_USE etx_status etx_module_regions_use(etx_module_regions* regions,
                                                etx_method* method,
                                                const etx_launcher* launcher,

@@ -4,6 +4,7 @@
 #include "runtime/program/argument_check.h"
 #include "runtime/method/method_names.h"
 #include "runtime/method/method_types.h"
+#include "runtime/run/input_data.h"
 #include "runtime/shapes/method_symbols.h"
 
 static etx_status check_index(const etx_method* method, size_t index,
@@ -87,21 +88,6 @@ static etx_status check_data(const etx_method* method, size_t index,
   return ETX_OK;
 }
 
-static void accept_tensor(etx_method* method, etx_method_input* input,
-                          const etx_tensor* value) {
-  etx_method_tensor* tensor = &method->tensors[input->tensor];
-  const size_t bytes = value->rank * sizeof *value->sizes;
-  if (bytes > 0 && memcmp(input->sizes, value->sizes, bytes) != 0) {
-    memcpy(input->sizes, value->sizes, bytes);
-    method->is_prepared = false;
-  }
-  input->data = (uint8_t*)value->data;
-  input->is_set = true;
-  if (input->is_planned || tensor->storage == input->data) return;
-  tensor->storage = input->data;
-  method->inputs_moved = true;
-}
-
 static etx_status set_input(etx_method* method, size_t index,
                             const etx_tensor* value, etx_diag* diag) {
   ETX_TRY(check_index(method, index, diag));
@@ -117,7 +103,7 @@ static etx_status set_input(etx_method* method, size_t index,
   ETX_TRY(etx_method_check_input_sizes(method, index, value->sizes, diag));
   ETX_TRY(check_strides(method, index, tensor, value, diag));
   ETX_TRY(check_data(method, index, value, diag));
-  accept_tensor(method, input, value);
+  etx_method_take_input(method, input, value);
   return ETX_OK;
 }
 

@@ -400,7 +400,8 @@ static etx_status use_regions(etx_method* method, const etx_launcher* launcher,
                          "the memory of regions is not aligned to %z bytes",
                          (size_t)ETX_MEMORY_ALIGNMENT);
   }
-  if (method->observer != NULL || etx_method_has_flow(method)) {
+  if (method->observer != NULL || (ETX_DYNAMIC && method->variants != NULL) ||
+      etx_method_has_flow(method)) {
     return ETX_OK;
   }
   if (!method->is_prepared) {

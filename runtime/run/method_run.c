@@ -117,8 +117,14 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
       method, etx_record_of_call(method->steps[end].call), status, diag);
 }
 
-etx_status etx_method_run_entered(etx_method* method, etx_diag* diag) {
-  ETX_TRY(check_ready(method, diag));
+// The method whose instructions run: a variant, or the method itself.
+static etx_method* choose(etx_method* method, bool runs) {
+  return ETX_DYNAMIC && method->choose != NULL ? method->choose(method, runs)
+                                               : method;
+}
+
+// Runs the instructions of a method whose inputs are set.
+static etx_status run_ready(etx_method* method, etx_diag* diag) {
   ETX_TRY(prepare(method, diag));
   if (method->inputs_moved) etx_method_update_pointers(method);
   method->inputs_moved = false;
@@ -131,6 +137,11 @@ etx_status etx_method_run_entered(etx_method* method, etx_diag* diag) {
                                       : run_steps(method, diag));
   copy_back(method);
   return ETX_OK;
+}
+
+etx_status etx_method_run_entered(etx_method* method, etx_diag* diag) {
+  ETX_TRY(check_ready(method, diag));
+  return run_ready(choose(method, true), diag);
 }
 
 etx_status etx_method_refuse_entry(const etx_method* method, etx_diag* diag) {
@@ -155,7 +166,7 @@ void etx_method_observe(etx_method* method, const etx_run_observer* observer) {
 
 static etx_status prepare_ready(etx_method* method, etx_diag* diag) {
   ETX_TRY(check_ready(method, diag));
-  return prepare(method, diag);
+  return prepare(choose(method, false), diag);
 }
 
 etx_status etx_method_prepare(etx_method* method, etx_diag* diag) {

@@ -1,0 +1,231 @@
+#include "exporter/specialize/specialize_method.h"
+
+#include "exporter/host/nearest_name.h"
+#include "exporter/ir/ir_edit.h"
+#include "format/pte/variant_name.h"
+
+// One variant: a method, an option, and a range of each of its symbols.
+typedef struct variant {
+  const etx_specialize_option* option;
+  uint32_t symbols[ETX_SPECIALIZE_SYMBOLS];  // positions in the method
+  etx_specialize_range ranges[ETX_SPECIALIZE_SYMBOLS];
+} variant;
+
+// ---------------------------------------------------------------- symbols
+
+// `name[dim]` of a tensor: the symbol which is the size of that dimension.
+static bool find_by_input(const etx_ir_method* method, etx_text name,
+                          uint32_t* out_symbol) {
+  size_t open = 0;
+  size_t dim = 0;
+  while (open < name.size && name.data[open] != '[') ++open;
+  if (open + 3 != name.size || name.data[open + 2] != ']') return false;
+  if (name.data[open + 1] < '0' || name.data[open + 1] > '9') return false;
+  dim = (size_t)(name.data[open + 1] - '0');
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_ir_input* const input = &method->inputs[i];
+    const etx_text wanted = {name.data, open};
+    if (!etx_text_equal(input->name, wanted)) continue;
+    if (input->arg.kind != ETX_IR_ARG_VALUE) return false;
+    const etx_shape* const shape = &method->values[input->arg.as.value].shape;
+    int64_t factor = 0;
+    int64_t offset = 0;
+    return dim < shape->rank &&
+           etx_symbols_affine(&method->symbols, shape->dims[dim], out_symbol,
+                              &factor, &offset) &&
+           factor == 1 && offset == 0;
+  }
+  return false;
+}
+
+static bool find_symbol(const etx_ir_method* method, etx_text name,
+                        uint32_t* out_symbol) {
+  return etx_symbols_find(&method->symbols, name, out_symbol) ||
+         find_by_input(method, name, out_symbol);
+}
+
+// True if the method has all symbols of the option.
+static bool find_symbols(const etx_ir_method* method, variant* v) {
+  for (size_t i = 0; i < v->option->symbol_count; ++i) {
+    if (!find_symbol(method, v->option->symbols[i].name, &v->symbols[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static etx_status check_range(const etx_ir_method* method, const variant* v,
+                              size_t at, const etx_specialize_range* range,
+                              etx_diag* diag) {
+  const etx_symbol* const symbol = &method->symbols.symbols[v->symbols[at]];
+  if (symbol->is_late) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "'%t' of method '%t' is decided by data during the "
+                         "run, so no variant can be chosen by it",
+                         symbol->name, method->name);
+  }
+  for (size_t i = 0; i < at; ++i) {
+    if (v->symbols[i] != v->symbols[at]) continue;
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "'%t' names '%t' of method '%t' twice",
+                         v->option->text, symbol->name, method->name);
+  }
+  if (range->low >= symbol->minimum && range->high <= symbol->maximum) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "%i is out of the bounds of '%t' in method '%t', %i "
+                       "and %i",
+                       range->low < symbol->minimum ? range->low : range->high,
+                       symbol->name, method->name, symbol->minimum,
+                       symbol->maximum);
+}
+
+static etx_status check_ranges(const etx_ir_method* method, const variant* v,
+                               etx_diag* diag) {
+  for (size_t i = 0; i < v->option->symbol_count; ++i) {
+    const etx_specialize_symbol* const symbol = &v->option->symbols[i];
+    for (size_t r = 0; r < symbol->range_count; ++r) {
+      ETX_TRY(check_range(method, v, i, &symbol->ranges[r], diag));
+    }
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- variants
+
+// Narrows all symbols first, since their positions change when one is replaced.
+static etx_status narrow(etx_ir_method* method, const variant* v) {
+  const size_t count = v->option->symbol_count;
+  uint64_t fixed = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_specialize_range* const range = &v->ranges[i];
+    etx_symbols_set_bounds(&method->symbols, v->symbols[i], range->low,
+                           range->high);
+    if (range->low == range->high) fixed |= UINT64_C(1) << v->symbols[i];
+  }
+  ETX_TRY(etx_ir_refresh_sizes(method));
+  for (uint32_t i = ETX_SYMBOLS_MAX_COUNT; i-- > 0;) {
+    if (((fixed >> i) & 1) == 0) continue;
+    const etx_symbol_replacement by = {
+        .index = i, .offset = method->symbols.symbols[i].minimum};
+    ETX_TRY(etx_ir_replace_symbol(method, &by));
+  }
+  return ETX_OK;
+}
+
+// The first name that no method has yet.
+static etx_status free_name(const etx_ir_module* module, etx_text method,
+                            etx_text* out_name, etx_diag* diag) {
+  char buffer[ETX_VARIANT_NAME_BYTES];
+  for (size_t i = 0; i < ETX_VARIANTS_MOST; ++i) {
+    uint32_t other = 0;
+    const etx_text name = etx_variant_name(method, i, buffer);
+    if (name.size == 0) break;
+    if (etx_ir_find_method(module, name, &other)) continue;
+    *out_name = etx_pool_copy_text(module->pool, name);
+    return out_name->data == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "method '%t' has too many variants, or a name of more "
+                       "than %z bytes; at most %z variants are possible",
+                       method, (size_t)ETX_VARIANT_METHOD_BYTES,
+                       (size_t)ETX_VARIANTS_MOST);
+}
+
+static etx_status add_variant(etx_ir_module* module, uint32_t index,
+                              const variant* v, etx_diag* diag) {
+  etx_ir_method copy;
+  etx_text name;
+  ETX_TRY(free_name(module, module->methods[index].name, &name, diag));
+  ETX_TRY(etx_ir_copy_method(module->pool, &module->methods[index], &copy));
+  ETX_TRY(narrow(&copy, v));
+  copy.name = name;
+  uint32_t added = 0;
+  ETX_TRY(etx_ir_add_method(module, name, &added));
+  module->methods[added] = copy;
+  return ETX_OK;
+}
+
+// Goes over all combinations, the last symbol fastest.
+static etx_status add_all(etx_ir_module* module, uint32_t index, variant* v,
+                          etx_diag* diag) {
+  const etx_specialize_option* const option = v->option;
+  size_t at[ETX_SPECIALIZE_SYMBOLS] = {0};
+  for (;;) {
+    for (size_t i = 0; i < option->symbol_count; ++i) {
+      v->ranges[i] = option->symbols[i].ranges[at[i]];
+    }
+    ETX_TRY(add_variant(module, index, v, diag));
+    size_t i = option->symbol_count;
+    while (i > 0 && ++at[i - 1] == option->symbols[i - 1].range_count) {
+      at[--i] = 0;
+    }
+    if (i == 0) return ETX_OK;
+  }
+}
+
+// Methods that may run at the same time have scratch of their own. A variant
+// would need it, too.
+static etx_status check_method(const etx_ir_module* module, etx_text name,
+                               etx_diag* diag) {
+  for (size_t i = 0; i < module->concurrent_count; ++i) {
+    const etx_ir_pair* const pair = &module->concurrent[i];
+    if (!etx_text_equal(pair->first, name) &&
+        !etx_text_equal(pair->second, name)) {
+      continue;
+    }
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "method '%t' may run at the same time as others, so "
+                         "it can have no variants",
+                         name);
+  }
+  return ETX_OK;
+}
+
+static etx_status fail_unknown(const etx_ir_module* module,
+                               const etx_specialize_option* option,
+                               etx_diag* diag) {
+  etx_nearest_name nearest = etx_nearest_start(option->method);
+  char hint[96];
+  uint32_t index = 0;
+  if (option->method.size == 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "no method has the sizes that '%t' names; etx inspect "
+                         "lists them",
+                         option->text);
+  }
+  if (etx_ir_find_method(module, option->method, &index)) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "method '%t' does not have the sizes that '%t' "
+                         "names; etx inspect lists them",
+                         option->method, option->text);
+  }
+  for (size_t i = 0; i < module->method_count; ++i) {
+    etx_nearest_offer(&nearest, module->methods[i].name);
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "there is no method '%t'%s",
+                       option->method,
+                       etx_nearest_hint(&nearest, hint, sizeof hint));
+}
+
+etx_status etx_specialize_methods(etx_ir_module* module,
+                                  const etx_specialize_option* option,
+                                  etx_diag* diag) {
+  const size_t count = module->method_count;  // without the variants
+  bool is_used = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const etx_ir_method* const method = &module->methods[i];
+    variant v = {.option = option};
+    if ((option->method.size != 0 &&
+         !etx_text_equal(option->method, method->name)) ||
+        etx_is_variant_name(method->name) || !find_symbols(method, &v)) {
+      continue;
+    }
+    is_used = true;
+    ETX_TRY(check_method(module, method->name, diag));
+    ETX_TRY(check_ranges(method, &v, diag));
+    ETX_TRY(add_all(module, i, &v, diag));
+  }
+  return is_used ? ETX_OK : fail_unknown(module, option, diag);
+}

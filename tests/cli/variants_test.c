@@ -1,0 +1,145 @@
+// --specialize: variants of methods for some of their sizes give PyTorch's
+// results, run where their sizes are given, and are shown by a profile.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+#define SETS ETX_TEST_DATA "/pt2/"
+#define LLAMA SETS "llama"
+
+enum { PATH_BYTES = 256 };
+
+static char program[PATH_BYTES];
+static char profile[PATH_BYTES];
+
+static void name_files(void) {
+  snprintf(program, sizeof program, "%s/variants.pte", command_directory);
+  snprintf(profile, sizeof profile, "%s/profile.json", command_directory);
+}
+
+// The recorded calls, which are PyTorch's, have the method's own instructions
+// and each of the variants.
+static void recorded_calls_agree_with_pytorch(void** state) {
+  static const struct {
+    const char* set;
+    const char* option;
+    const char* ran[3];  // ends of names in the profile
+  } sets[] = {
+      {"llama", "s27=1,2..16", {"prefill\"", "prefill@1\"", "prefill@2\""}},
+      {"llama",
+       "prefill:tokens[1]=2..16,1",
+       {"prefill\"", "prefill@1\"", "prefill@2\""}},
+      {"kv", "s1=1;s98=1..4", {"@1\"", NULL, NULL}},
+      {"caches", "s46=1,2..3", {"@1\"", "@2\"", NULL}},
+      {"recurrent", "s17=1,1..15", {"@2\"", NULL, NULL}},
+      {"parts", "heads:s27=1..3", {"@1\"", NULL, NULL}},
+      {"loop_sizes", "x[0]=1,2..3", {"@1\"", "@2\"", NULL}},
+  };
+  (void)state;
+  name_files();
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
+    char set[PATH_BYTES];
+    snprintf(set, sizeof set, SETS "%s", sets[i].set);
+    command_expect(0, WORDS(ETX, "plan", set, "-q", "-o", program,
+                            "--specialize", sets[i].option));
+    command_expect(0, WORDS(ETX, "verify", program));
+    command_expect(
+        0, WORDS(ETX, "run", program, "--case", set, "--profile", profile));
+    char* const trace = command_read_file(profile, NULL);
+    for (size_t k = 0; k < 3 && sets[i].ran[k] != NULL; ++k) {
+      if (strstr(trace, sets[i].ran[k]) == NULL) {
+        fail_msg("%s: no call of %s", sets[i].set, sets[i].ran[k]);
+      }
+    }
+    free(trace);
+  }
+}
+
+static void two_symbols_give_a_variant_for_each_combination(void** state) {
+  (void)state;
+  name_files();
+  command_expect_out(0,
+                     WORDS(ETX, "plan", SETS "parts/around.pt2", "-o", program,
+                           "--specialize", "x[0]=1,2;y[0]=1,2"),
+                     "around@4");
+}
+
+static void files_of_other_methods_are_as_without_the_option(void** state) {
+  char plain[PATH_BYTES];
+  (void)state;
+  name_files();
+  snprintf(plain, sizeof plain, "%s/plain.pte", command_directory);
+  command_expect(0, WORDS(ETX, "plan", LLAMA, "-q", "-o", plain, "--target",
+                          "executorch"));
+  command_expect_err(0,
+                     WORDS(ETX, "plan", LLAMA, "-q", "-o", program, "--target",
+                           "executorch", "--specialize", "s27=1"),
+                     "--specialize has no effect for this target");
+  command_expect_same_files(plain, program);
+}
+
+static void what_cannot_be_specialised_is_refused(void** state) {
+  static const struct {
+    const char* option;
+    const char* message;
+  } refused[] = {
+      {"s27", "should have the form"},
+      {"s27=", "should have the form"},
+      {"s27=4..2", "should have the form"},
+      {"s27=1,,2", "should have the form"},
+      {":s27=1", "should have the form"},
+      {"s27=99999999999999999999", "should have the form"},
+      {"nothing=1", "no method has the sizes that 'nothing=1' names"},
+      {"tokens[7]=1", "no method has the sizes"},
+      {"decode:s27=1", "method 'decode' does not have the sizes"},
+      {"prefil:s27=1", "did you mean 'prefill'"},
+      {"s27=0",
+       "0 is out of the bounds of 's27' in method 'prefill', 1 and 32"},
+      {"s27=8..33", "33 is out of the bounds"},
+      {"s27=1;tokens[1]=2", "names 's27' of method 'prefill' twice"},
+  };
+  (void)state;
+  name_files();
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
+    command_result result =
+        command_run(WORDS(ETX, "plan", LLAMA, "-q", "-o", program,
+                          "--specialize", refused[i].option));
+    assert_int_not_equal(result.code, 0);
+    if (strstr(result.err, refused[i].message) == NULL) {
+      fail_msg("'%s': %s", refused[i].option, result.err);
+    }
+    command_end(&result);
+  }
+}
+
+static void concurrent_methods_have_no_variants(void** state) {
+  (void)state;
+  name_files();
+  command_result result =
+      command_run(WORDS(ETX, "plan", LLAMA, "-q", "-o", program, "--concurrent",
+                        "prefill,decode", "--specialize", "s27=1"));
+  assert_int_not_equal(result.code, 0);
+  assert_non_null(strstr(result.err, "so it can have no variants"));
+  command_end(&result);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(recorded_calls_agree_with_pytorch),
+      cmocka_unit_test(two_symbols_give_a_variant_for_each_combination),
+      cmocka_unit_test(files_of_other_methods_are_as_without_the_option),
+      cmocka_unit_test(what_cannot_be_specialised_is_refused),
+      cmocka_unit_test(concurrent_methods_have_no_variants),
+  };
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
+}

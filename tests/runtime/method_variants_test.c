@@ -1,0 +1,320 @@
+// Variants of a method: which one runs, what it shares with the method, and
+// files whose variants are not like their method. The variants here compute
+// something else than their method, so that results show which of them ran.
+
+#include "runtime/variants.h"
+
+#include "tests/support/assert_message.h"
+#include "tests/support/assert_status.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/optional_parts.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+typedef struct variants_fixture {
+  test_program* p;
+  etx_program program;
+  etx_method method;
+  etx_memory_needed needed;
+  etx_memory_needed own;
+  size_t count;
+  test_block structures, variants, scratch, temporary;
+} variants_fixture;
+
+// A method that applies `op` to x. A `low` of `high` is a fixed size.
+static void add_method(test_program* p, const char* name, const char* op,
+                       int32_t low, int32_t high, uint64_t scratch) {
+  test_method(p, name);
+  test_arenas(p, (int64_t)scratch + 32, 0);
+  int x = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(high));
+  int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(high), scratch);
+  if (low != high) {
+    x = test_dynamic(p, x);
+    y = test_dynamic(p, y);
+    test_dim(p, 0, 0, test_symbol(p, "n", low, high), 1, 0);
+  }
+  test_input(p, x, "x");
+  test_call(p, op, "out", ARGS(x, y, y));
+  test_output(p, y, "y");
+}
+
+static test_program* program_with_variants(void) {
+  test_program* p = test_program_new();
+  test_blob(p);
+  add_method(p, "f", "aten::neg", 1, 8, 0);
+  add_method(p, "f@1", "aten::abs", 1, 1, 64);
+  add_method(p, "f@2", "aten::floor", 1, 4, 0);
+  return p;
+}
+
+static void open_and_load(variants_fixture* f) {
+  const etx_text name = etx_text_of("f");
+  etx_diag_init(&diag);
+  assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
+                             NULL, &diag));
+  assert_ok(etx_method_variants_needed(&f->program, name, &f->count, &f->needed,
+                                       &diag));
+  assert_ok(etx_method_needed(&f->program, name, &f->own, &diag));
+  f->structures = test_block_new(f->own.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  f->variants = test_block_new(f->needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  f->scratch = test_block_new(f->needed.scratch_bytes, ETX_MEMORY_ALIGNMENT);
+  f->temporary =
+      test_block_new(f->needed.temporary_bytes, ETX_MEMORY_ALIGNMENT);
+  const etx_method_memory memory = {f->structures.bytes, f->scratch.bytes,
+                                    f->temporary.bytes, NULL};
+  assert_ok(
+      etx_method_init(&f->method, &f->program, name, &memory, NULL, &diag));
+}
+
+static void start(variants_fixture* f) {
+  f->p = program_with_variants();
+  open_and_load(f);
+  assert_int_equal(f->count, 2);
+  assert_ok(
+      etx_method_use_variants(&f->method, f->variants.bytes, NULL, &diag));
+}
+
+static void end(variants_fixture* f) {
+  assert_true(test_block_end(&f->structures));
+  assert_true(test_block_end(&f->variants));
+  assert_true(test_block_end(&f->scratch));
+  assert_true(test_block_end(&f->temporary));
+  test_program_end(f->p);
+}
+
+// Runs on `count` elements of -1.5 and expects all results to be `wanted`.
+static void run(variants_fixture* f, int32_t count, float wanted) {
+  float x[8];
+  for (size_t i = 0; i < 8; ++i) x[i] = -1.5f;
+  const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, count);
+  assert_ok(etx_method_set_input(&f->method, 0, &input, &diag));
+  assert_ok(etx_method_run(&f->method, &diag));
+  const etx_tensor* const y = test_output_tensor(&f->method, 0);
+  assert_int_equal(y->sizes[0], count);
+  for (int32_t i = 0; i < count; ++i) {
+    assert_true(((const float*)y->data)[i] == wanted);
+  }
+}
+
+static void the_first_variant_for_the_sizes_runs(void** state) {
+  static const struct {
+    int32_t size;
+    float wanted;
+    size_t variant;
+  } calls[] = {{1, 1.5f, 0}, {2, -2.0f, 1}, {4, -2.0f, 1}, {8, 1.5f, 2},
+               {5, 1.5f, 2}, {1, 1.5f, 0},  {1, 1.5f, 0},  {3, -2.0f, 1}};
+  variants_fixture f;
+  (void)state;
+  start(&f);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    run(&f, calls[i].size, calls[i].wanted);
+    assert_int_equal(etx_method_variant_last(&f.method), calls[i].variant);
+  }
+  static const uint64_t runs[] = {3, 3, 2};
+  static const char* const names[] = {"f@1", "f@2", "f"};
+  assert_int_equal(etx_method_variant_count(&f.method), 2);
+  for (size_t i = 0; i < 3; ++i) {
+    assert_int_equal(etx_method_variant_runs(&f.method, i), runs[i]);
+    assert_true(etx_text_is(etx_method_variant_name(&f.method, i), names[i]));
+  }
+  end(&f);
+}
+
+static void a_method_without_its_variants_runs_itself(void** state) {
+  variants_fixture f;
+  (void)state;
+  f.p = program_with_variants();
+  open_and_load(&f);
+  run(&f, 1, 1.5f);
+  run(&f, 2, 1.5f);
+  assert_int_equal(etx_method_variant_count(&f.method), 0);
+  end(&f);
+}
+
+// The first variant needs more scratch than the others.
+static void a_variant_that_does_not_fit_is_passed_over(void** state) {
+  variants_fixture f;
+  (void)state;
+  start(&f);
+  assert_true(f.needed.scratch_bytes > f.own.scratch_bytes);
+  run(&f, 1, 1.5f);
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
+  test_block smaller = test_block_new(f.own.scratch_bytes, 16);
+  assert_ok(etx_method_set_memory(&f.method, smaller.bytes, f.temporary.bytes,
+                                  &diag));
+  run(&f, 1, -2.0f);
+  assert_int_equal(etx_method_variant_last(&f.method), 1);
+  const uint8_t* const data = test_output_tensor(&f.method, 0)->data;
+  assert_true(data >= smaller.bytes.data &&
+              data < smaller.bytes.data + smaller.bytes.size);
+  assert_ok(etx_method_set_memory(&f.method, f.scratch.bytes, f.temporary.bytes,
+                                  &diag));
+  run(&f, 1, 1.5f);
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
+  assert_true(test_block_end(&smaller));
+  end(&f);
+}
+
+static void count_call(void* context, size_t instruction,
+                       const etx_call* call) {
+  (void)instruction;
+  (void)call;
+  ++*(size_t*)context;
+}
+
+static void observers_see_variants(void** state) {
+  variants_fixture f;
+  size_t calls = 0;
+  const etx_run_observer observer = {count_call, count_call, &calls};
+  (void)state;
+  start(&f);
+  run(&f, 1, 1.5f);
+  etx_method_observe(&f.method, &observer);
+  run(&f, 1, 1.5f);
+  assert_int_equal(calls, 2);
+  etx_method_observe(&f.method, NULL);
+  run(&f, 1, 1.5f);
+  assert_int_equal(calls, 2);
+  end(&f);
+}
+
+static void sizes_out_of_bounds_are_refused_as_before(void** state) {
+  variants_fixture f;
+  float x[9] = {0};
+  const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, 9);
+  (void)state;
+  start(&f);
+  run(&f, 1, 1.5f);
+  assert_int_equal(etx_method_set_input(&f.method, 0, &input, &diag),
+                   ETX_OUT_OF_RANGE);
+  assert_ok(etx_method_run(&f.method, NULL));
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
+  end(&f);
+}
+
+static void every_smaller_block_is_refused(void** state) {
+  variants_fixture f;
+  (void)state;
+  f.p = program_with_variants();
+  open_and_load(&f);
+  for (size_t size = 0; size < f.needed.structure_bytes; size += 8) {
+    const etx_bytes_mut block = {f.variants.bytes.data, size};
+    etx_diag_init(&diag);
+    assert_int_equal(etx_method_use_variants(&f.method, block, NULL, &diag),
+                     ETX_OUT_OF_MEMORY);
+    assert_true(test_has_message(&diag));
+  }
+  const etx_bytes_mut odd = {f.variants.bytes.data + 8,
+                             f.needed.structure_bytes - 8};
+  assert_int_equal(etx_method_use_variants(&f.method, odd, NULL, &diag),
+                   ETX_BAD_ARGUMENT);
+  run(&f, 1, 1.5f);  // the method itself
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  run(&f, 2, -2.0f);
+  assert_int_equal(
+      etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag),
+      ETX_BAD_STATE);
+  run(&f, 2, -2.0f);
+  end(&f);
+}
+
+// ---------------------------------------------------------------- bad files
+
+typedef enum unlike {
+  UNLIKE_TYPE,
+  UNLIKE_RANK,
+  UNLIKE_NAME,
+  UNLIKE_OUTPUT_TYPE,
+  UNLIKE_INPUTS,
+  UNLIKE_OUTPUTS,
+  UNLIKE_STATE,
+  UNLIKE_COUNT,
+} unlike;
+
+static void add_unlike(test_program* p, unlike kind) {
+  const etx_dtype type =
+      kind == UNLIKE_TYPE ? ETX_DTYPE_INT32 : ETX_DTYPE_FLOAT32;
+  const etx_dtype out =
+      kind == UNLIKE_OUTPUT_TYPE ? ETX_DTYPE_INT32 : ETX_DTYPE_FLOAT32;
+  test_method(p, "f@1");
+  test_arenas(p, 64, kind == UNLIKE_STATE ? 64 : 0);
+  const int x =
+      test_borrowed(p, type, kind == UNLIKE_RANK ? SIZES(1, 1) : SIZES(1));
+  test_input(p, x, kind == UNLIKE_NAME ? "z" : "x");
+  if (kind == UNLIKE_INPUTS) {
+    test_input(p, test_borrowed(p, type, SIZES(1)), "more");
+  }
+  const int y = test_scratch(p, out, SIZES(1), 0);
+  const int source = out == type || kind == UNLIKE_TYPE
+                         ? x
+                         : test_scratch(p, out, SIZES(1), 16);
+  if (kind != UNLIKE_TYPE && kind != UNLIKE_RANK) {
+    test_call(p, "aten::abs", "out", ARGS(source, y, y));
+  }
+  if (kind == UNLIKE_STATE) {
+    const int s = test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0);
+    test_call(p, "aten::abs", "out", ARGS(x, s, s));
+    test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0, 0);
+  }
+  test_output(p, y, "y");
+  if (kind == UNLIKE_OUTPUTS) test_output(p, y, "more");
+}
+
+static void a_variant_unlike_its_method_is_refused(void** state) {
+  (void)state;
+  for (unlike kind = 0; kind < UNLIKE_COUNT; ++kind) {
+    variants_fixture f;
+    f.p = test_program_new();
+    test_blob(f.p);
+    add_method(f.p, "f", "aten::neg", 1, 8, 0);
+    add_unlike(f.p, kind);
+    open_and_load(&f);
+    assert_int_equal(f.count, 1);
+    assert_int_equal(
+        etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag),
+        ETX_BAD_FILE);
+    assert_true(test_message_has(&diag, "f@1"));
+    run(&f, 1, 1.5f);  // the method is as it was
+    end(&f);
+  }
+}
+
+// `f@1@1` is a variant of nothing, and `f@3` alone comes after no `f@2`.
+static void variants_have_no_variants(void** state) {
+  variants_fixture f;
+  etx_memory_needed needed;
+  size_t count = 0;
+  (void)state;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_method(f.p, "f", "aten::neg", 1, 8, 0);
+  add_method(f.p, "f@1", "aten::abs", 1, 4, 0);
+  add_method(f.p, "f@1@1", "aten::floor", 1, 4, 0);
+  add_method(f.p, "f@3", "aten::floor", 1, 8, 0);
+  open_and_load(&f);
+  assert_int_equal(f.count, 1);
+  assert_ok(etx_method_variants_needed(&f.program, etx_text_of("f@1"), &count,
+                                       &needed, &diag));
+  assert_int_equal(count, 0);
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  run(&f, 3, 1.5f);
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
+  run(&f, 8, 1.5f);
+  assert_int_equal(etx_method_variant_last(&f.method), 1);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      unit_test_with(ETX_DYNAMIC, the_first_variant_for_the_sizes_runs),
+      unit_test_with(ETX_DYNAMIC, a_method_without_its_variants_runs_itself),
+      unit_test_with(ETX_DYNAMIC, a_variant_that_does_not_fit_is_passed_over),
+      unit_test_with(ETX_DYNAMIC, observers_see_variants),
+      unit_test_with(ETX_DYNAMIC, sizes_out_of_bounds_are_refused_as_before),
+      unit_test_with(ETX_DYNAMIC, every_smaller_block_is_refused),
+      unit_test_with(ETX_DYNAMIC, a_variant_unlike_its_method_is_refused),
+      unit_test_with(ETX_DYNAMIC, variants_have_no_variants),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,12 +2,14 @@
 """Time at several sizes beside the time of programs planned for each size.
 
     sized_time.py ETX [--sizes N] [--repeats N] [--seconds X]
+                  [--specialize OPTION]...
                   [--markdown FILE [--section NAME]] DIRECTORY...
 
 For each size, the program for all sizes and one that was planned for this size
 alone run in turns (`etx bench --compare`: 15 rounds, the order alternates), as
 often as --repeats says. Prints the median of the ratios of the repeats, and how
-many instructions both have. Directories are those of sized_models.py.
+many instructions both have. --specialize gives the program for all sizes these
+variants. Directories are those of sized_models.py.
 """
 
 import argparse
@@ -47,7 +49,8 @@ def measure(words, directory, root):
     """Rows of (sizes, ratio, milliseconds, instructions of both)."""
     every, fixed = os.path.join(root, "all.pte"), os.path.join(root, "one.pte")
     dump = os.path.join(root, "dump")
-    run(words.etx, "plan", directory, "-o", every)
+    variants = [f"--specialize={option}" for option in words.specialize]
+    run(words.etx, "plan", directory, "-o", every, *variants)
     run(words.etx, "dump", directory, "-o", dump)
     name, facts = next((name, facts) for name, facts in
                        methods_of(words.etx, every).items() if facts["symbols"])
@@ -78,6 +81,8 @@ def main():
     parser.add_argument("--sizes", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--specialize", action="append", default=[],
+                        metavar="OPTION")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--section", default="sized time", metavar="NAME")
     words = parser.parse_intermixed_args()

@@ -358,7 +358,9 @@ static etx_status emit_input(etx_emit_method* m, size_t input) {
 
 static etx_blob_lifetime lifetime_of(const etx_emit_method* m,
                                      const etx_ir_output* output) {
-  if (output->arg.kind != ETX_IR_ARG_VALUE) return ETX_LIFETIME_SCRATCH;
+  if (output->arg.kind != ETX_IR_ARG_VALUE || output->is_number) {
+    return ETX_LIFETIME_SCRATCH;
+  }
   const etx_storage_range range =
       etx_placement_range(m->placement, output->arg.as.value);
   switch (m->placement->storages[range.storage].kind) {
@@ -403,13 +405,30 @@ static void emit_mutated_inputs(etx_emit_method* m, inputs_and_outputs* p) {
   }
 }
 
+// Reads the number in a tensor, at the end of the method.
+static etx_status emit_number(etx_emit_method* m, uint32_t value,
+                              uint32_t* out_index) {
+  const etx_dtype dtype = m->method->values[value].shape.dtype;
+  etx_pte_value number = {.kind = ETX_PTE_INT};
+  uint32_t arguments[2];
+  if (dtype == ETX_DTYPE_BOOL) number.kind = ETX_PTE_BOOL;
+  if (etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) {
+    number.kind = ETX_PTE_DOUBLE;
+  }
+  ETX_TRY(etx_emit_tensor(m, value, &arguments[0]));
+  ETX_TRY(etx_emit_value(m, &number, &arguments[1]));
+  *out_index = arguments[1];
+  return etx_emit_call(m, etx_op_at(ETX_OP_local_scalar_dense), arguments, 2);
+}
+
 static etx_status emit_outputs(etx_emit_method* m, inputs_and_outputs* p) {
   emit_mutated_inputs(m, p);
   for (size_t i = 0; i < m->method->output_count; ++i) {
     const etx_ir_output* const output = &m->method->outputs[i];
     const size_t at = p->output_count++;
     uint32_t index = 0;
-    ETX_TRY(etx_emit_any(m, &output->arg, &index));
+    ETX_TRY(output->is_number ? emit_number(m, output->arg.as.value, &index)
+                              : etx_emit_any(m, &output->arg, &index));
     p->outputs[at] = (int32_t)index;
     p->output_rows[at] =
         (etx_blob_output){output->name, lifetime_of(m, output), -1};

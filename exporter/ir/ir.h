@@ -161,6 +161,8 @@ typedef enum etx_ir_lifetime {
 typedef struct etx_ir_output {
   etx_text name;
   etx_ir_arg arg;  // VALUE, INT (maybe symbolic), DOUBLE, BOOL, STRING or NONE
+  // VALUE: the output is the number in a tensor of one element, not the tensor.
+  bool is_number;
   etx_ir_lifetime lifetime;
 } etx_ir_output;
 

@@ -169,7 +169,7 @@ static void put_outputs(etx_ir_printer* p) {
     etx_ir_put_string(p, "  - {name: ");
     etx_ir_print_literal(p->out, output->name);
     if (output->arg.kind == ETX_IR_ARG_VALUE) {
-      etx_ir_put_string(p, ", value: ");
+      etx_ir_put_string(p, output->is_number ? ", number: " : ", value: ");
       etx_ir_put_value(p, output->arg.as.value);
     } else if (output->arg.kind == ETX_IR_ARG_INT &&
                !etx_dim_is_number(output->arg.as.integer)) {

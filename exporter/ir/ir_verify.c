@@ -258,6 +258,11 @@ static etx_status check_late(const method_verifier* w) {
               w->method->name, node, w->method->symbols.symbols[symbol].name);
 }
 
+static bool is_one_number(const etx_ir_method* method, const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_VALUE &&
+         method->values[arg->as.value].shape.rank == 0;
+}
+
 static etx_status check_method(const method_verifier* w) {
   ETX_TRY(check_names(w));
   ETX_TRY(check_inputs(w));
@@ -265,7 +270,12 @@ static etx_status check_method(const method_verifier* w) {
     ETX_TRY(check_node(w, i));
   }
   for (size_t i = 0; i < w->method->output_count; ++i) {
-    ETX_TRY(check_arg(w, &w->method->outputs[i].arg, 0, "an output"));
+    const etx_ir_output* const output = &w->method->outputs[i];
+    ETX_TRY(check_arg(w, &output->arg, 0, "an output"));
+    if (output->is_number && !is_one_number(w->method, &output->arg)) {
+      return FAIL(w, "method '%t': output '%t' should be a tensor of rank 0",
+                  w->method->name, output->name);
+    }
   }
   for (size_t i = 0; i < w->method->mutation_count; ++i) {
     ETX_TRY(check_mutation(w, i));

@@ -46,8 +46,8 @@ static const etx_json* name_of(const etx_json* argument) {
   return name == NULL || name->kind != ETX_JSON_STRING ? NULL : name;
 }
 
-static bool find_number(const etx_pt2_graph* graph, const etx_json* argument,
-                        uint32_t* out_value) {
+bool etx_pt2_find_number(const etx_pt2_graph* graph, const etx_json* argument,
+                         uint32_t* out_value) {
   const etx_json* const name = name_of(argument);
   for (size_t i = 0; name != NULL && i < graph->number_count; ++i) {
     if (!etx_text_equal(graph->numbers[i].name, name->string)) continue;
@@ -116,7 +116,8 @@ bool etx_pt2_reads_number(const etx_pt2_graph* graph, const etx_json* node) {
   const etx_json* const inputs = etx_json_member(node, "inputs");
   uint32_t value = 0;
   for (size_t i = 0; inputs != NULL && i < inputs->count; ++i) {
-    if (find_number(graph, etx_json_member(&inputs->items[i], "arg"), &value)) {
+    if (etx_pt2_find_number(graph, etx_json_member(&inputs->items[i], "arg"),
+                            &value)) {
       return true;
     }
   }
@@ -127,7 +128,7 @@ etx_status etx_pt2_use_number(etx_pt2_graph* graph, const etx_json* node,
                               const etx_json* argument, uint32_t* out_value) {
   uint32_t value = 0;
   *out_value = ETX_IR_NONE;
-  if (!find_number(graph, argument, &value)) return ETX_OK;
+  if (!etx_pt2_find_number(graph, argument, &value)) return ETX_OK;
   if (graph->method->values[value].shape.dtype != ETX_DTYPE_FLOAT64 ||
       etx_pt2_has_doubles(graph, node)) {
     *out_value = value;
@@ -141,6 +142,8 @@ const etx_aten_schema* etx_pt2_tensor_form(etx_pt2_graph* graph,
   static const char* const others[][2] = {
       {"aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor"},
       {"aten.pow.Scalar", "aten.pow.Tensor_Tensor"},
+      {"aten.floor_divide.Scalar", "aten.floor_divide.default"},
+      {"aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor"},
       {"aten.where.ScalarOther", "aten.where.self"},
       {"aten.where.ScalarSelf", "aten.where.self"},
       {"aten.where.Scalar", "aten.where.self"},
@@ -166,8 +169,33 @@ const etx_aten_schema* etx_pt2_tensor_form(etx_pt2_graph* graph,
 
 // True for new tensors that are filled with a number: argument `out_number`.
 static bool is_filled(etx_text aten, size_t* out_number) {
-  *out_number = etx_text_is(aten, "aten.full.default") ? 1 : 0;
-  return *out_number == 1 || etx_text_is(aten, "aten.scalar_tensor.default");
+  static const struct {
+    const char* aten;
+    size_t number;
+  } operators[] = {{"aten.scalar_tensor.default", 0},
+                   {"aten.full.default", 1},
+                   {"aten.full_like.default", 1},
+                   {"aten.new_full.default", 2}};
+  for (size_t i = 0; i < sizeof operators / sizeof *operators; ++i) {
+    *out_number = operators[i].number;
+    if (etx_text_is(aten, operators[i].aten)) return true;
+  }
+  return false;
+}
+
+// A tensor of the sizes of `result` whose elements are all the number.
+static etx_status fill(etx_pt2_graph* graph, const etx_ir_value* result,
+                       uint32_t* value) {
+  etx_ir_arg sizes[ETX_MAX_RANK];
+  if (result->shape.rank == 0) return ETX_OK;
+  for (size_t i = 0; i < result->shape.rank; ++i) {
+    sizes[i] = etx_ir_int(result->shape.dims[i]);
+  }
+  const etx_ir_arg args[2] = {
+      etx_ir_value_arg(*value),
+      {ETX_IR_ARG_LIST, {.list = {sizes, result->shape.rank}}}};
+  const etx_aten_arguments given = {args, unnamed, 2};
+  return etx_pt2_add_node(graph, "aten.expand.default", &given, result, value);
 }
 
 etx_status etx_pt2_read_filled(etx_pt2_graph* graph, const etx_json* node,
@@ -185,8 +213,8 @@ etx_status etx_pt2_read_filled(etx_pt2_graph* graph, const etx_json* node,
   const etx_json* const filled =
       etx_json_member(&outputs->items[0], "as_tensor");
   if (filled == NULL ||
-      !find_number(graph, etx_json_member(&inputs->items[number], "arg"),
-                   &value)) {
+      !etx_pt2_find_number(
+          graph, etx_json_member(&inputs->items[number], "arg"), &value)) {
     return ETX_OK;
   }
   ETX_TRY(etx_pt2_text(graph, filled, "name", &name));
@@ -194,15 +222,8 @@ etx_status etx_pt2_read_filled(etx_pt2_graph* graph, const etx_json* node,
   ETX_TRY(etx_pt2_shape(graph, &graph->tensor_values->items[position],
                         &result.shape));
   ETX_TRY(cast(graph, value, result.shape.dtype, &value));
-  if (number > 0) {
-    etx_ir_arg args[2] = {etx_ir_value_arg(value), {0}};
-    ETX_TRY(etx_pt2_argument(graph, etx_json_member(&inputs->items[0], "arg"),
-                             &args[1]));
-    const etx_aten_arguments given = {args, unnamed, 2};
-    result.name = name;
-    ETX_TRY(etx_pt2_add_node(graph, "aten.expand.default", &given, &result,
-                             &value));
-  }
+  result.name = name;
+  ETX_TRY(fill(graph, &result, &value));
   *out_is_read = true;
   return etx_pt2_bind_name(graph, position, ETX_PT2_DEFINED, value);
 }
@@ -239,7 +260,7 @@ static etx_status read_operand(etx_pt2_graph* graph, const etx_json* argument,
   const etx_json* const size =
       etx_json_member(etx_json_member(argument, "as_sym_int"), "as_name");
   etx_ir_arg args[2] = {{0}, {ETX_IR_ARG_DTYPE, {.dtype = ETX_DTYPE_FLOAT64}}};
-  if (find_number(graph, argument, out_value)) {
+  if (etx_pt2_find_number(graph, argument, out_value)) {
     if (graph->method->values[*out_value].shape.dtype == ETX_DTYPE_BOOL) {
       return ETX_OK;
     }

@@ -620,6 +620,10 @@ ETX_MUST_USE etx_status etx_pt2_read_number_item(etx_pt2_graph* graph,
                                                  bool* out_is_read);
 // True if a node reads or computes doubles.
 bool etx_pt2_has_doubles(const etx_pt2_graph* graph, const etx_json* node);
+// Finds the tensor for an argument that is a float or truth value that item()
+// has read, or that is computed from such numbers.
+bool etx_pt2_find_number(const etx_pt2_graph* graph, const etx_json* argument,
+                         uint32_t* out_value);
 // True if a node reads a float or truth value that item() has read.
 bool etx_pt2_reads_number(const etx_pt2_graph* graph, const etx_json* node);
 // The tensor for an argument of `node` that is such a number, else ETX_IR_NONE.

@@ -249,8 +249,9 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   bool is_read = false;
   ETX_TRY(etx_pt2_read_filled(graph, json, aten, &is_read));
   if (is_read) return ETX_OK;
-  if (schema != NULL && !writes && etx_pt2_reads_number(graph, json)) {
-    const etx_aten_schema* const form = etx_pt2_tensor_form(graph, aten);
+  if (schema != NULL && etx_pt2_reads_number(graph, json)) {
+    const etx_aten_schema* const form =
+        etx_pt2_tensor_form(graph, etx_text_of(schema->name));
     if (form != NULL) schema = form;
   }
   if (schema != NULL) node.aten = etx_text_of(schema->name);

@@ -173,10 +173,33 @@ static etx_status read_input_mutation(etx_pt2_graph* graph,
   return add_stated_mutation(graph, mutation, spec, &shape);
 }
 
+// A float that item() reads, or that is computed from such floats or from
+// sizes.
+static etx_status read_float_output(etx_pt2_graph* graph,
+                                    const etx_json* argument,
+                                    etx_ir_output* output) {
+  const etx_json* const real = etx_json_member(argument, "as_sym_float");
+  uint32_t number = ETX_IR_NONE;
+  if (real == NULL) return ETX_UNSUPPORTED;
+  if (etx_pt2_find_number(graph, argument, &number)) {
+    output->arg = etx_ir_value_arg(number);
+  } else {
+    ETX_TRY(etx_pt2_sym_float(graph, real, ETX_DTYPE_FLOAT64, &output->arg));
+  }
+  output->is_number = output->arg.kind == ETX_IR_ARG_VALUE;
+  return ETX_OK;
+}
+
 static etx_status read_user_output(etx_pt2_graph* graph, const etx_json* spec) {
   etx_ir_method* const method = graph->method;
+  const etx_json* const argument = etx_json_member(spec, "arg");
   etx_ir_output output = {0};
-  ETX_TRY(etx_pt2_argument(graph, etx_json_member(spec, "arg"), &output.arg));
+  const etx_status status = read_float_output(graph, argument, &output);
+  if (status == ETX_UNSUPPORTED) {
+    ETX_TRY(etx_pt2_argument(graph, argument, &output.arg));
+  } else {
+    ETX_TRY(status);
+  }
   if (output.arg.kind == ETX_IR_ARG_LIST ||
       output.arg.kind == ETX_IR_ARG_DTYPE) {
     return etx_pt2_fail_unsupported(graph,

@@ -5,17 +5,20 @@
 
 static etx_status read_output_map(etx_yaml_method* m, const etx_yaml* node,
                                   etx_ir_output* output, etx_diag* diag) {
-  ETX_TRY(etx_yaml_check_keys(node, "name value sym fixed", diag));
-  const etx_yaml* const value = etx_yaml_find(node, "value");
+  ETX_TRY(etx_yaml_check_keys(node, "name value number sym fixed", diag));
+  const etx_yaml* const number = etx_yaml_find(node, "number");
+  const etx_yaml* const value =
+      number != NULL ? number : etx_yaml_find(node, "value");
   const etx_yaml* const size = etx_yaml_find(node, "sym");
   const etx_yaml* const fixed = etx_yaml_find(node, "fixed");
   if (etx_yaml_find(node, "name") != NULL) {
     ETX_TRY(etx_yaml_text(node, "name", &output->name, diag));
   }
-  if ((value != NULL) + (size != NULL) + (fixed != NULL) != 1) {
-    return etx_yaml_fail(
-        node, diag,
-        "an output should have exactly one of 'value', 'sym' and 'fixed'");
+  if ((value != NULL) + (size != NULL) + (fixed != NULL) != 1 ||
+      (number != NULL && etx_yaml_find(node, "value") != NULL)) {
+    return etx_yaml_fail(node, diag,
+                         "an output should have exactly one of 'value', "
+                         "'number', 'sym' and 'fixed'");
   }
   if (fixed != NULL) return etx_yaml_literal(fixed, &output->arg, diag);
   if (size != NULL) {
@@ -28,6 +31,12 @@ static etx_status read_output_map(etx_yaml_method* m, const etx_yaml* node,
   ETX_TRY(etx_yaml_expect(value, ETX_YAML_SCALAR, "value", diag));
   ETX_TRY(etx_yaml_value_named(m, value, &index, diag));
   output->arg = etx_ir_value_arg(index);
+  output->is_number = number != NULL;
+  if (output->is_number && m->method->values[index].has_shape &&
+      m->method->values[index].shape.rank != 0) {
+    return etx_yaml_fail(value, diag,
+                         "a 'number' should be a tensor of rank 0");
+  }
   return ETX_OK;
 }
 
@@ -50,6 +59,7 @@ static bool is_short_form(const etx_yaml* node) {
   return node->kind == ETX_YAML_MAP && node->count == 1 &&
          node->items[0].kind == ETX_YAML_SCALAR &&
          etx_yaml_find(node, "value") == NULL &&
+         etx_yaml_find(node, "number") == NULL &&
          etx_yaml_find(node, "sym") == NULL &&
          etx_yaml_find(node, "fixed") == NULL &&
          etx_yaml_find(node, "name") == NULL;

@@ -1,5 +1,5 @@
 """Writes the set `data_numbers` of this folder: floats and truth values that
-item() reads from tensors, torch.vmap and associative_scan, as torch.export
+item() reads from tensors, as operands and as results, torch.vmap and associative_scan, as torch.export
 gives them, and in core/ as run_decompositions() does.
 
     pip install torch==2.13 safetensors
@@ -87,6 +87,21 @@ class DataNumbers(nn.Module):
                                         output_size=x.shape[0])
         return x + owner[:, None], counts.cumsum(0)[owner]
 
+    def returned(self, x, single):
+        """Floats as results: read, computed from such, and from a size."""
+        scale = single.item()
+        return x / scale, scale, scale * 2 + 1, x.shape[0] / 2
+
+    def written(self, x, single, place):
+        """A float that is written into tensors."""
+        s = single.item()
+        y = x.clone()
+        y[0] = s
+        y[y < 0] = s
+        y[:, 1].fill_(s)
+        z = torch.full_like(x, s) + x.new_full((WIDTH,), s)
+        return y, z, x.index_fill(0, place, s), x.clone().clamp_(max=s).mul_(s)
+
 
 def main():
     recorder = RawRecorder(DataNumbers(), "data_numbers")
@@ -110,6 +125,9 @@ def main():
     for name in ("doubled", "replaced", "computed"):
         recorder.method(name, (rows(4), *numbers), ({0: size}, None, None))
     recorder.method("flagged", (rows(4), torch.tensor(True)), ({0: size}, None))
+    recorder.method("returned", (rows(4), single(2.5)), ({0: size}, None))
+    recorder.method("written", (rows(4), single(2.5), torch.tensor([1])),
+                    ({0: size}, None, None))
     recorder.method("each", (rows(4), rows(4)), ({0: size}, {0: size}))
     recorder.method("columns", (rows(WIDTH, 4), rows(WIDTH, 2)))
     recorder.method("pairs", (rows(4), rows(5)), ({0: size}, None))
@@ -124,6 +142,9 @@ def main():
         for name in ("doubled", "replaced", "computed"):
             recorder.call(name, rows(count), *numbers)
         recorder.call("flagged", rows(count) * (-1) ** i, torch.tensor(i != 1))
+        recorder.call("returned", rows(count), single(1.5 - i))
+        recorder.call("written", rows(count), single(0.5 - i),
+                      torch.tensor([count - 1]))
         recorder.call("each", rows(count), rows(count))
         recorder.call("columns", rows(WIDTH, 4), rows(WIDTH, 2))
         recorder.call("pairs", rows(count), rows(5))

@@ -232,8 +232,10 @@ class Recorder:
             record["inputs"].append({"tensor": note(f"in{i}", tensor)})
         with torch.no_grad():
             outputs = getattr(self.model, name)(*inputs)
-        for i, tensor in enumerate(outputs or ()):
-            record["outputs"].append({"tensor": note(f"out{i}", tensor)})
+        for i, value in enumerate(outputs or ()):
+            record["outputs"].append(
+                {"float": value} if isinstance(value, float)
+                else {"tensor": note(f"out{i}", value)})
         if outputs is None:
             record["outputs"].append({"none": True})
         for state in self.model.states:

@@ -367,9 +367,13 @@ static void wrong_buffers_and_mutations_are_refused(void** state) {
       "m.yaml:2:18: 'x' and 'cache', which it replaces, have different");
   assert_refused("constants: [{name: c, type: \"float32[2]\"}]\n",
                  "m.yaml:1:13: 'init' is missing");
+  assert_refused("outputs: [{name: a, value: b, sym: c}]\n",
+                 "an output should have exactly one of 'value', 'number', "
+                 "'sym' and 'fixed'");
   assert_refused(
-      "outputs: [{name: a, value: b, sym: c}]\n",
-      "an output should have exactly one of 'value', 'sym' and 'fixed'");
+      "inputs: [{name: x, type: \"float32[2]\"}]\n"
+      "outputs: [{name: a, number: x}]\n",
+      "m.yaml:2:29: a 'number' should be a tensor of rank 0");
   assert_refused(
       "inputs: [{name: x, type: \"float32[2]\"}]\n"
       "outputs: [{name: a, value: x}, {name: a, value: x}]\n",

@@ -1,7 +1,8 @@
 """The models of check_control_flow.py."""
 
-from . import (decoding_flows, detection_flows, filter_flows, numeric_flows,
-               routing_flows, search_flows, sequence_flows)
+from . import (choice_flows, decoding_flows, detection_flows, filter_flows,
+               generation_flows, machine_flows, numeric_flows, routing_flows,
+               search_flows, sequence_flows)
 from .flow_model import MODELS
 
 try:

@@ -482,8 +482,10 @@ static bool build(etx_method* method) {
 
 void etx_size_program_build(etx_method* method) {
   etx_size_program* const program = &method->sizes;
+  // The first phase is that of loading: a method that is always called with one
+  // size should not pay for others.
   if (program->is_tried || program->expression_room == 0 ||
-      method->record_count == 0 || method->flow != 0) {
+      method->phases < 2 || method->record_count == 0 || method->flow != 0) {
     return;
   }
   program->is_tried = true;

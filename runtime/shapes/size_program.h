@@ -2,12 +2,12 @@
 // over the symbols (format/shapes/size_table.h). A change of sizes evaluates
 // them instead of calling the shape function of every operator.
 //
-// It is built when the shape phase has succeeded once, by the same shape
-// functions, which compute with symbols then. They tell if a decision holds for
-// some values of the symbols only (etx_shape_call, `undecided`); then, and if a
-// size cannot be expressed, the method has no program, and every phase calls
-// the shape functions. So a program gives exactly the sizes that they give. A
-// method with jumps or with sizes that data decide has none, either.
+// It is built when sizes change for the first time, by the same shape functions,
+// which compute with symbols then. They tell if a decision holds for some values
+// of the symbols only (etx_shape_call, `undecided`); then, and if a size cannot
+// be expressed, the method has no program, and every phase calls the shape
+// functions. So a program gives exactly the sizes that they give. A method with
+// jumps or with sizes that data decide has none, either.
 //
 // Shape functions and prepare depend on types, sizes, strides and numbers only.
 // Records of the same operator whose arguments agree in these for all values of

@@ -253,8 +253,8 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
     return etx_pt2_fail_malformed(
         graph, "symbol '%t' has no entry in range_constraints", name);
   }
-  if (etx_pt2_is_late_name(name) && graph->late_most > found.low &&
-      graph->late_most < found.high) {
+  if (etx_pt2_is_late_name(name) && graph->late_most != 0 &&
+      graph->late_most > found.low && graph->late_most < found.high) {
     found.high = graph->late_most;
   }
   if (etx_symbols_add(symbols, name, found.low, found.high, &index) != ETX_OK) {

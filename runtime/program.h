@@ -21,6 +21,8 @@ typedef struct etx_limits {
   const etx_parallel* parallel;  // NULL: one thread
   bool keeps_plan;  // scratch stays where the file places it for the largest
                     // sizes, so that a method needs the same bytes at all sizes
+  uint32_t kept_sizes;  // copies of each method of varying sizes that stay
+                        // prepared for recent sizes (variants.h), at most 64
   bool calls_shape_functions;  // every change of sizes calls the shape
                                // functions of all operators, as if sizes could
                                // not be computed from symbols alone

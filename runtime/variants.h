@@ -13,6 +13,11 @@
 // and fits into the scratch and temporary memory that the method was given;
 // where none does, the method's own instructions run.
 //
+// Copies of the method are used in the same way: `kept_sizes` in etx_limits
+// copies of each method whose sizes vary, 0 by default. Each stays prepared for
+// the sizes of an earlier run, so a run whose sizes are among the last ones
+// that no variant takes computes none. They cost their structures only.
+//
 // A method that uses variants has no regions (regions.h); after
 // etx_method_use_regions, the method's own instructions run.
 // etx_method_needed_at states what these need.
@@ -24,7 +29,8 @@
 
 struct etx_method_variants;  // in the caller's memory
 
-// The number of variants of a method, and the bytes that it needs with them:
+// The number of variants and copies of a method, and the bytes that it needs
+// with them:
 // `structure_bytes` are those of the block for etx_method_use_variants alone;
 // scratch and temporary memory are the largest of the method and its variants.
 // A build without dynamic sizes and a stock file have no variants. Statuses are
@@ -47,7 +53,7 @@ ETX_MUST_USE etx_status etx_method_use_variants(etx_method* method,
                                                 const etx_missing_sink* missing,
                                                 etx_diag* diag);
 
-// The number of variants that the method uses; 0 before
+// The number of variants that the method uses, without copies; 0 before
 // etx_method_use_variants.
 size_t etx_method_variant_count(const etx_method* method);
 
@@ -62,5 +68,8 @@ uint64_t etx_method_variant_runs(const etx_method* method, size_t index);
 // The variant of the last run or etx_method_prepare; etx_method_variant_count
 // if the method's own instructions ran, or none yet.
 size_t etx_method_variant_last(const etx_method* method);
+
+// etx_method_phase_count of the method, its variants and its copies together.
+uint64_t etx_method_variant_phases(const etx_method* method);
 
 #endif

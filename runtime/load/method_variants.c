@@ -1,7 +1,9 @@
-// Loads the variants of a method and chooses one for each run.
+// Loads the variants of a method, and copies of it that stay prepared for
+// recent sizes, and chooses one for each run.
 //
 // A variant is a whole method in the file. Nothing states which sizes it is
-// for: these are the sizes that its inputs accept.
+// for: these are the sizes that its inputs accept. A copy is the method itself,
+// loaded once more.
 
 #include "runtime/variants.h"
 
@@ -16,10 +18,13 @@
 #if ETX_DYNAMIC
 
 struct etx_method_variants {
-  etx_method* items;  // in the order in which they are tried
-  size_t count;       // of items
-  size_t last;        // the one that ran last; `count`: the method itself
-  uint64_t* runs;     // of each item, and of the method itself
+  etx_method* items;  // variants in the order in which they are tried, copies
+  size_t count;       // of variants
+  size_t all;         // of items
+  size_t last;        // the one that ran last; `all`: the method itself
+  uint64_t* runs;     // of each variant, and of the method and its copies
+  uint64_t* chosen;   // of each item: when it was chosen last
+  uint64_t clock;     // the number of choices
   const etx_value** own_outputs;  // the outputs of the method itself
 };
 
@@ -35,21 +40,49 @@ static bool has_variant(const etx_program* program, etx_text name, size_t index,
          etx_program_find_plan(program, *out_name, &plan, NULL) == ETX_OK;
 }
 
-// Takes everything but the structures of the variants.
+static size_t count_variants(const etx_program* program, etx_text name) {
+  char buffer[ETX_VARIANT_NAME_BYTES];
+  etx_text variant;
+  size_t count = 0;
+  while (has_variant(program, name, count, buffer, &variant)) ++count;
+  return count;
+}
+
+// Copies of a method whose sizes vary: limits.kept_sizes of them.
+static size_t count_copies(const etx_program* program, etx_text name) {
+  enum { MOST_COPIES = 64 };
+  size_t index = 0;
+  const size_t wanted = program->limits.kept_sizes;
+  return program->has_blob && !etx_is_variant_name(name) &&
+                 etx_blob_method_find(&program->blob, name, &index) &&
+                 etx_blob_symbol_count(&program->blob, index) > 0
+             ? (wanted < MOST_COPIES ? wanted : MOST_COPIES)
+             : 0;
+}
+
+// The name under which item `index` is in the file.
+static etx_text item_name(etx_text method, size_t variants, size_t index,
+                          char buffer[ETX_VARIANT_NAME_BYTES]) {
+  return index < variants ? etx_variant_name(method, index, buffer) : method;
+}
+
+// Takes everything but the structures of the items.
 static bool take_arrays(etx_arena* arena, size_t count, size_t output_count,
                         struct etx_method_variants** out) {
   void* head = NULL;
   void* items = NULL;
   void* runs = NULL;
+  void* chosen = NULL;
   void* outputs = NULL;
   const size_t alignment = ETX_ARENA_ALIGNMENT;
   // An output takes more bytes of the file than a pointer to it is wide, and
-  // there are few variants: no product overflows.
+  // there are few variants and copies: no product overflows.
   if (!etx_arena_take_ok(arena, sizeof **out, alignment, &head) ||
       !etx_arena_take_ok(arena, count * sizeof(etx_method), alignment,
                          &items) ||
       !etx_arena_take_ok(arena, (count + 1) * sizeof(uint64_t), alignment,
                          &runs) ||
+      !etx_arena_take_ok(arena, count * sizeof(uint64_t), alignment, &chosen) ||
       !etx_arena_take_ok(arena, output_count * sizeof(const etx_value*),
                          alignment, &outputs)) {
     return false;
@@ -58,10 +91,13 @@ static bool take_arrays(etx_arena* arena, size_t count, size_t output_count,
   *out = (struct etx_method_variants*)head;
   **out =
       (struct etx_method_variants){.items = (etx_method*)items,
+                                   .all = count,
                                    .last = count,
                                    .runs = (uint64_t*)runs,
+                                   .chosen = (uint64_t*)chosen,
                                    .own_outputs = (const etx_value**)outputs};
   memset(runs, 0, (count + 1) * sizeof(uint64_t));
+  memset(chosen, 0, count * sizeof(uint64_t));
   return true;
 }
 
@@ -76,19 +112,18 @@ static etx_status count_needed(const etx_program* program, etx_text name,
   etx_memory_needed all;
   etx_arena arena;
   char buffer[ETX_VARIANT_NAME_BYTES];
-  etx_text variant;
-  size_t count = 0;
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
   ETX_TRY(etx_method_needed(program, name, &all, diag));
-  while (has_variant(program, name, count, buffer, &variant)) ++count;
+  const size_t variants = count_variants(program, name);
+  const size_t count = variants + count_copies(program, name);
   etx_arena_init_counting(&arena);
   bool fits = count == 0 ||
               take_arrays(&arena, count, etx_pte_output_count(&plan), NULL);
   for (size_t i = 0; i < count; ++i) {
     etx_memory_needed needed;
     void* unused = NULL;
-    variant = etx_variant_name(name, i, buffer);
-    ETX_TRY(etx_method_needed(program, variant, &needed, diag));
+    ETX_TRY(etx_method_needed(program, item_name(name, variants, i, buffer),
+                              &needed, diag));
     fits = fits && etx_arena_take_ok(&arena, needed.structure_bytes,
                                      ETX_ARENA_ALIGNMENT, &unused);
     take_larger(needed.scratch_bytes, &all.scratch_bytes);
@@ -96,8 +131,8 @@ static etx_status count_needed(const etx_program* program, etx_text name,
   }
   if (!fits) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "the variants of method '%t' have too many values for "
-                         "this machine",
+                         "the variants and copies of method '%t' have too many "
+                         "values for this machine",
                          name);
   }
   all.structure_bytes = arena.used_bytes;
@@ -295,12 +330,28 @@ static bool can_run(const etx_method* method, etx_method* variant) {
   return variant->is_prepared || etx_method_prepare(variant, NULL) == ETX_OK;
 }
 
+// The copy that is prepared for the sizes, or else the one that was not chosen
+// for the longest time, which is prepared now.
+static size_t find_copy(const etx_method* method,
+                        const struct etx_method_variants* all) {
+  size_t oldest = all->count;
+  for (size_t i = all->count; i < all->all; ++i) {
+    etx_method* const copy = &all->items[i];
+    if (copy->is_prepared && is_unchanged(method, copy) &&
+        can_run(method, copy)) {
+      return i;
+    }
+    if (all->chosen[i] < all->chosen[oldest]) oldest = i;
+  }
+  return oldest < all->all && can_run(method, &all->items[oldest]) ? oldest
+                                                                   : all->all;
+}
+
 static size_t find(const etx_method* method,
                    const struct etx_method_variants* all) {
-  if (method->regions != NULL) return all->count;
+  if (method->regions != NULL) return all->all;
   // In other memory, a variant before this one may fit.
-  if (all->last < all->count &&
-      has_same_blocks(method, &all->items[all->last]) &&
+  if (all->last < all->all && has_same_blocks(method, &all->items[all->last]) &&
       is_unchanged(method, &all->items[all->last]) &&
       can_run(method, &all->items[all->last])) {
     return all->last;
@@ -310,7 +361,7 @@ static size_t find(const etx_method* method,
       return i;
     }
   }
-  return all->count;
+  return find_copy(method, all);
 }
 
 static etx_method* choose(etx_method* method, bool runs) {
@@ -318,14 +369,16 @@ static etx_method* choose(etx_method* method, bool runs) {
   const size_t found = find(method, all);
   if (found != all->last) {
     const etx_value* const* const outputs =
-        found == all->count ? all->own_outputs : all->items[found].outputs;
+        found == all->all ? all->own_outputs : all->items[found].outputs;
     for (size_t i = 0; i < method->output_count; ++i) {
       method->outputs[i] = outputs[i];
     }
   }
   all->last = found;
-  if (runs) ++all->runs[found];
-  return found == all->count ? method : &all->items[found];
+  if (runs) ++all->runs[found < all->count ? found : all->count];
+  if (found == all->all) return method;
+  all->chosen[found] = ++all->clock;
+  return &all->items[found];
 }
 
 // ---------------------------------------------------------------- load
@@ -377,10 +430,9 @@ static etx_status use_variants(etx_method* method, etx_bytes_mut block,
   const etx_text own = etx_pte_plan_name(&method->plan);
   char buffer[ETX_VARIANT_NAME_BYTES];
   struct etx_method_variants* all = NULL;
-  etx_text name;
   etx_arena arena;
-  size_t count = 0;
-  while (has_variant(method->program, own, count, buffer, &name)) ++count;
+  const size_t variants = count_variants(method->program, own);
+  const size_t count = variants + count_copies(method->program, own);
   if (count == 0) return ETX_OK;
   etx_arena_init(&arena, block.data, block.size);
   if ((uintptr_t)block.data % ETX_MEMORY_ALIGNMENT != 0) {
@@ -390,18 +442,19 @@ static etx_status use_variants(etx_method* method, etx_bytes_mut block,
                          own, (size_t)ETX_MEMORY_ALIGNMENT);
   }
   if (!take_arrays(&arena, count, method->output_count, &all)) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
-                         "the variants of method '%t' need more than the %z "
-                         "bytes that were given",
-                         own, block.size);
+    return etx_diag_fail(
+        diag, ETX_OUT_OF_MEMORY,
+        "the variants and copies of method '%t' need more than "
+        "the %z bytes that were given",
+        own, block.size);
   }
   for (size_t i = 0; i < method->output_count; ++i) {
     all->own_outputs[i] = method->outputs[i];
   }
-  for (; all->count < count; ++all->count) {
-    name = etx_variant_name(own, all->count, buffer);
-    ETX_TRY(load_variant(method, name, &arena, &all->items[all->count], missing,
-                         diag));
+  all->count = variants;
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(load_variant(method, item_name(own, variants, i, buffer), &arena,
+                         &all->items[i], missing, diag));
   }
   method->variants = all;
   method->choose = choose;
@@ -442,7 +495,17 @@ uint64_t etx_method_variant_runs(const etx_method* method, size_t index) {
 }
 
 size_t etx_method_variant_last(const etx_method* method) {
-  return method->variants == NULL ? 0 : method->variants->last;
+  const struct etx_method_variants* const all = method->variants;
+  return all == NULL ? 0 : all->last < all->count ? all->last : all->count;
+}
+
+uint64_t etx_method_variant_phases(const etx_method* method) {
+  uint64_t phases = etx_method_phase_count(method);
+  for (size_t i = 0; method->variants != NULL && i < method->variants->all;
+       ++i) {
+    phases += etx_method_phase_count(&method->variants->items[i]);
+  }
+  return phases;
 }
 
 #else  // no method has sizes to choose by
@@ -486,6 +549,10 @@ uint64_t etx_method_variant_runs(const etx_method* method, size_t index) {
 size_t etx_method_variant_last(const etx_method* method) {
   (void)method;
   return 0;
+}
+
+uint64_t etx_method_variant_phases(const etx_method* method) {
+  return etx_method_phase_count(method);
 }
 
 #endif

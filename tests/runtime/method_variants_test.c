@@ -48,11 +48,11 @@ static test_program* program_with_variants(void) {
   return p;
 }
 
-static void open_and_load(variants_fixture* f) {
+static void open_and_load(variants_fixture* f, const etx_limits* limits) {
   const etx_text name = etx_text_of("f");
   etx_diag_init(&diag);
   assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
-                             NULL, &diag));
+                             limits, &diag));
   assert_ok(etx_method_variants_needed(&f->program, name, &f->count, &f->needed,
                                        &diag));
   assert_ok(etx_method_needed(&f->program, name, &f->own, &diag));
@@ -69,7 +69,7 @@ static void open_and_load(variants_fixture* f) {
 
 static void start(variants_fixture* f) {
   f->p = program_with_variants();
-  open_and_load(f);
+  open_and_load(f, NULL);
   assert_int_equal(f->count, 2);
   assert_ok(
       etx_method_use_variants(&f->method, f->variants.bytes, NULL, &diag));
@@ -121,11 +121,41 @@ static void the_first_variant_for_the_sizes_runs(void** state) {
   end(&f);
 }
 
+// Sizes 5 to 8 have no variant. Two copies stay prepared for the last two.
+static void copies_stay_prepared_for_recent_sizes(void** state) {
+  static const struct {
+    int32_t size;
+    uint64_t computed;  // sizes were computed so often, loading excepted
+  } calls[] = {{8, 0}, {5, 1}, {8, 1}, {5, 1}, {6, 2}, {5, 2},
+               {8, 3}, {5, 3}, {8, 3}, {6, 4}, {6, 4}};
+  variants_fixture f;
+  etx_limits limits;
+  (void)state;
+  memset(&limits, 0, sizeof limits);
+  limits.kept_sizes = 2;
+  f.p = program_with_variants();
+  open_and_load(&f, &limits);
+  assert_int_equal(f.count, 4);
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  const uint64_t loaded = etx_method_variant_phases(&f.method);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    run(&f, calls[i].size, 1.5f);
+    assert_int_equal(etx_method_variant_last(&f.method), 2);
+    assert_int_equal(etx_method_variant_phases(&f.method) - loaded,
+                     calls[i].computed);
+  }
+  run(&f, 1, 1.5f);
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
+  assert_int_equal(etx_method_variant_runs(&f.method, 2),
+                   sizeof calls / sizeof *calls);
+  end(&f);
+}
+
 static void a_method_without_its_variants_runs_itself(void** state) {
   variants_fixture f;
   (void)state;
   f.p = program_with_variants();
-  open_and_load(&f);
+  open_and_load(&f, NULL);
   run(&f, 1, 1.5f);
   run(&f, 2, 1.5f);
   assert_int_equal(etx_method_variant_count(&f.method), 0);
@@ -197,7 +227,7 @@ static void every_smaller_block_is_refused(void** state) {
   variants_fixture f;
   (void)state;
   f.p = program_with_variants();
-  open_and_load(&f);
+  open_and_load(&f, NULL);
   for (size_t size = 0; size < f.needed.structure_bytes; size += 8) {
     const etx_bytes_mut block = {f.variants.bytes.data, size};
     etx_diag_init(&diag);
@@ -269,7 +299,7 @@ static void a_variant_unlike_its_method_is_refused(void** state) {
     test_blob(f.p);
     add_method(f.p, "f", "aten::neg", 1, 8, 0);
     add_unlike(f.p, kind);
-    open_and_load(&f);
+    open_and_load(&f, NULL);
     assert_int_equal(f.count, 1);
     assert_int_equal(
         etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag),
@@ -292,7 +322,7 @@ static void variants_have_no_variants(void** state) {
   add_method(f.p, "f@1", "aten::abs", 1, 4, 0);
   add_method(f.p, "f@1@1", "aten::floor", 1, 4, 0);
   add_method(f.p, "f@3", "aten::floor", 1, 8, 0);
-  open_and_load(&f);
+  open_and_load(&f, NULL);
   assert_int_equal(f.count, 1);
   assert_ok(etx_method_variants_needed(&f.program, etx_text_of("f@1"), &count,
                                        &needed, &diag));
@@ -308,6 +338,7 @@ static void variants_have_no_variants(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, the_first_variant_for_the_sizes_runs),
+      unit_test_with(ETX_DYNAMIC, copies_stay_prepared_for_recent_sizes),
       unit_test_with(ETX_DYNAMIC, a_method_without_its_variants_runs_itself),
       unit_test_with(ETX_DYNAMIC, a_variant_that_does_not_fit_is_passed_over),
       unit_test_with(ETX_DYNAMIC, observers_see_variants),

@@ -8,7 +8,9 @@
 // Sizes go through VECTORS vectors of symbol values, between least and most, in
 // turn. `changed_ns` is the time to set the inputs and prepare the method when
 // each call has other sizes than the one before, `unchanged_ns` the same at
-// equal sizes; both are medians over rounds that take turns. No kernel runs.
+// equal sizes, and `repeated_ns` that of KEPT vectors in turn, for which a copy
+// of the method is kept (runtime/variants.h). They are medians over rounds that
+// take turns. No kernel runs.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -18,13 +20,15 @@
 #include <time.h>
 
 #include "runtime/method/method_types.h"
+#include "runtime/variants.h"
 #include "tests/support/loaded_method.h"
 
-enum { ROUNDS = 41, CALLS = 64, MOST_INPUTS = 64, VECTORS = 61 };
+enum { ROUNDS = 41, CALLS = 64, MOST_INPUTS = 64, VECTORS = 61, KEPT = 4 };
 
 typedef struct phase_bench {
   etx_program program;
   test_loaded loaded;
+  test_block copies;
   size_t blob_index;
   int32_t sizes[MOST_INPUTS][ETX_MAX_RANK];
   void* data[MOST_INPUTS];
@@ -113,25 +117,31 @@ static double median(double* ns) {
   return ns[ROUNDS / 2];
 }
 
-static void measure(phase_bench* b, const char* name) {
-  double changed[ROUNDS], unchanged[ROUNDS];
+// Time of a call whose vectors go from 0 to `vectors` in turn.
+static double time_calls(phase_bench* b, size_t vectors) {
+  call(b, 0);
+  const double start = now_ns();
+  for (size_t i = 0; i < CALLS; ++i) call(b, i % vectors);
+  return (now_ns() - start) / CALLS;
+}
+
+static void measure(phase_bench* b, phase_bench* kept, const char* name) {
+  double changed[ROUNDS], unchanged[ROUNDS], repeated[ROUNDS];
   for (size_t round = 0; round < ROUNDS; ++round) {
-    double start = now_ns();
-    for (size_t i = 0; i < CALLS; ++i) call(b, i % VECTORS);
-    changed[round] = (now_ns() - start) / CALLS;
-    start = now_ns();
-    for (size_t i = 0; i < CALLS; ++i) call(b, 0);
-    unchanged[round] = (now_ns() - start) / CALLS;
+    changed[round] = time_calls(b, VECTORS);
+    unchanged[round] = time_calls(b, 1);
+    repeated[round] = time_calls(kept, KEPT);
   }
   const double most = median(changed);
   const double least = median(unchanged);
+  const double again = median(repeated);
   const size_t count = b->loaded.method.record_count;
   printf(
       "{\"method\": \"%s\", \"instructions\": %zu, \"steps\": %zu, "
       "\"changed_ns\": %.0f, \"unchanged_ns\": %.0f, \"phase_ns\": %.0f, "
-      "\"ns_per_instruction\": %.1f}\n",
+      "\"ns_per_instruction\": %.1f, \"repeated_ns\": %.0f}\n",
       name, count, b->loaded.method.step_count, most, least, most - least,
-      (most - least) / (double)count);
+      (most - least) / (double)count, again - least);
 }
 
 static bool load(phase_bench* b, size_t index, char* name, size_t bytes) {
@@ -157,17 +167,38 @@ static bool load(phase_bench* b, size_t index, char* name, size_t bytes) {
   return true;
 }
 
-int main(int argc, char** argv) {
-  static phase_bench bench;
+// Lets the method keep copies for recent sizes.
+static void keep_sizes(phase_bench* b, const char* name) {
   etx_diag diag;
+  etx_memory_needed needed;
+  size_t count = 0;
   etx_diag_init(&diag);
+  stop_on(etx_method_variants_needed(&b->program, etx_text_of(name), &count,
+                                     &needed, &diag),
+          &diag);
+  b->copies = test_block_new(needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  stop_on(
+      etx_method_use_variants(&b->loaded.method, b->copies.bytes, NULL, &diag),
+      &diag);
+}
+
+static void open_program(phase_bench* b, etx_bytes file, uint32_t kept) {
+  etx_diag diag;
+  const etx_limits limits = {.kept_sizes = kept};
+  etx_diag_init(&diag);
+  stop_on(etx_program_open(&b->program, file, &etx_all_kernels, &limits, &diag),
+          &diag);
+}
+
+int main(int argc, char** argv) {
+  static phase_bench bench, kept;
   if (argc < 2) {
     fputs("usage: bench_shape_phase FILE [PHASES]\n", stderr);
     return 2;
   }
-  stop_on(etx_program_open(&bench.program, read_whole(argv[1]),
-                           &etx_all_kernels, NULL, &diag),
-          &diag);
+  const etx_bytes file = read_whole(argv[1]);
+  open_program(&bench, file, 0);
+  open_program(&kept, file, KEPT);
   const size_t methods = etx_pte_plan_count(&bench.program.pte);
   for (size_t i = 0; i < methods; ++i) {
     char name[64];
@@ -177,8 +208,12 @@ int main(int argc, char** argv) {
       for (size_t k = 0; k < phases; ++k) call(&bench, k % VECTORS);
       return 0;
     }
-    measure(&bench, name);
+    (void)load(&kept, i, name, sizeof name);
+    keep_sizes(&kept, name);
+    measure(&bench, &kept, name);
     (void)test_unload(&bench.loaded);
+    (void)test_unload(&kept.loaded);
+    (void)test_block_end(&kept.copies);
   }
   return 0;
 }

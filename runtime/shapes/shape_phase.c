@@ -210,6 +210,10 @@ static etx_status shape_records(etx_method* method, etx_diag* diag) {
 // True if all records are prepared.
 static bool run_size_program(etx_method* method) {
   if (!ETX_DYNAMIC || !method->sizes.is_used) return false;
+  if (method->flow != 0) {  // a phase without the program found late values
+    etx_size_program_detach(method);
+    return false;
+  }
   if (etx_scratch_is_compacted(method)) etx_scratch_compaction_restart(method);
   if (!etx_size_program_run(method)) {
     etx_size_program_detach(method);

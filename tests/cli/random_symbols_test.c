@@ -62,6 +62,7 @@ static void make_plan(planned_model* out, const char* methods,
     etx_limits limits;
     memset(&limits, 0, sizeof limits);
     limits.keeps_plan = i == 1;
+    limits.calls_shape_functions = i == 1;
     assert_ok(etx_program_open(&out->programs[i], out->file.program,
                                &etx_all_kernels, &limits, &diag));
     assert_ok(sized_instance_open(&out->kept[i], &out->programs[i], MOST_BYTES,

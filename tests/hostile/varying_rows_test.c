@@ -388,6 +388,7 @@ static void use(etx_bytes file, hostile_random* random, stage_counts* counts) {
   counts->proved += proof == ETX_OK;
   programs[1] = programs[0];
   programs[1].limits.keeps_plan = true;
+  programs[1].limits.calls_shape_functions = true;
   for (size_t i = 0; i < 2; ++i) {
     etx_diag_init(&diag);
     const etx_status opened =

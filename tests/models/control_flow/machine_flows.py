@@ -150,7 +150,7 @@ def sinkhorn():
 
         def body(i, u, v, error):
             u2 = (1.0 / n) / (kernel @ v)
-            v2 = (1.0 / m) / (kernel.T @ u2)
+            v2 = (1.0 / m) / (u2 @ kernel)
             return i + 1, u2, v2, (u2 * (kernel @ v2) - 1.0 / n).abs().max()
 
         i, u, v, error = while_loop(lambda i, u, v, error: (i < 50) & (error > 1e-4),

@@ -72,7 +72,7 @@ struct etx_size_record;      // how a record is prepared when sizes change
 // Sizes of all tensors as functions of the symbols: what a change of sizes
 // computes instead of calling shape functions (runtime/shapes/size_program.h).
 typedef struct etx_size_program {
-  struct etx_size_expression* expressions;
+  struct etx_size_expression* expressions;  // symbols first
   int64_t* values;  // of the expressions, at the present sizes
   int64_t* dims;    // of dynamic tensors: numbers, or handles of expressions
   struct etx_size_tensor* tensors;  // by tensor

@@ -193,11 +193,13 @@ class Lifespans:
 
     def drop_sizings(self):
         """A call that gives a tensor its sizes (keeps: None) is no write if parts
-        of the tensor are computed in it: the first of them is."""
+        of the tensor are computed in it: the first of them is. Neither is one
+        that gives sizes to a view of what was written before."""
         wholes = {source for _, source, _ in self.method.headers}
         self.method.steps = [
             (reads, [(v, bool(keeps)) for v, keeps in writes
-                     if keeps is not None or v not in wholes])
+                     if keeps is not None or
+                     v not in wholes and self.owner[v] == v])
             for reads, writes in self.method.steps]
 
     def meant(self, value):

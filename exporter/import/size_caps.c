@@ -1,5 +1,6 @@
 #include "exporter/import/size_caps.h"
 
+#include "exporter/host/read_digits.h"
 #include "exporter/ir/ir_late.h"
 #include "format/base/checked_math.h"
 
@@ -9,19 +10,6 @@
 
 // ---------------------------------------------------------------- the option
 
-static bool parse_count(etx_text digits, int64_t* out) {
-  int64_t value = 0;
-  for (size_t i = 0; i < digits.size; ++i) {
-    const char c = digits.data[i];
-    if (c < '0' || c > '9' || !etx_multiply_i64(value, 10, &value) ||
-        !etx_add_i64(value, c - '0', &value)) {
-      return false;
-    }
-  }
-  *out = value;
-  return digits.size != 0 && value <= INT32_MAX;
-}
-
 etx_status etx_size_cap_add(etx_ir_module* module, etx_text text,
                             etx_diag* diag) {
   size_t equals = 0;
@@ -29,7 +17,8 @@ etx_status etx_size_cap_add(etx_ir_module* module, etx_text text,
   while (equals < text.size && text.data[equals] != '=') ++equals;
   const etx_text digits = {text.data + equals + 1,
                            equals < text.size ? text.size - equals - 1 : 0};
-  if (equals == 0 || !parse_count(digits, &cap.most)) {
+  if (equals == 0 || !etx_read_digits(digits, &cap.most) ||
+      cap.most > INT32_MAX) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "'%t' should have the form NAME=N, such as u0=64 or "
                          "method.u0=64, with N at most 2147483647",

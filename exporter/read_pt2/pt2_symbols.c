@@ -1,6 +1,7 @@
 // Parses the symbolic sizes of an archive into sizes of the method. Sizes are
 // sympy expressions as sympy.srepr prints them: Add(Symbol('s40'), Integer(1)).
 
+#include "exporter/host/read_digits.h"
 #include "exporter/read_pt2/pt2_internal.h"
 #include "format/base/checked_math.h"
 
@@ -305,14 +306,11 @@ static etx_status read_integer(srepr_parser* r, etx_dim* out) {
   const bool is_negative = accept(r, "-");
   const etx_text digits = read_word(r);
   int64_t value = 0;
-  for (size_t i = 0; i < digits.size; ++i) {
-    const char c = digits.data[i];
-    if (c < '0' || c > '9' || !etx_multiply_i64(value, 10, &value) ||
-        !etx_add_i64(value, c - '0', &value)) {
-      return malformed(r, "an integer of 64 bits");
-    }
+  if (digits.size == 0) return malformed(r, "an integer");
+  if (!etx_read_digits(digits, &value)) {
+    return malformed(r, "an integer of 64 bits");
   }
-  if (digits.size == 0 || !accept(r, ")")) return malformed(r, "an integer");
+  if (!accept(r, ")")) return malformed(r, "an integer");
   if (is_negative) value = -value;
   if (!etx_dim_is_number(value)) return malformed(r, "an integer above -2^62");
   *out = value;

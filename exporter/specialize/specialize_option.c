@@ -1,6 +1,6 @@
 #include "exporter/specialize/specialize_option.h"
 
-#include "format/base/checked_math.h"
+#include "exporter/host/read_digits.h"
 
 // Splits `rest` at the first `separator`. False if it has none; then the part
 // is all of it.
@@ -15,16 +15,7 @@ static bool split(etx_text* rest, char separator, etx_text* out_part) {
 }
 
 static bool read_size(etx_text digits, int64_t* out) {
-  int64_t value = 0;
-  for (size_t i = 0; i < digits.size; ++i) {
-    const char c = digits.data[i];
-    if (c < '0' || c > '9' || !etx_multiply_i64(value, 10, &value) ||
-        !etx_add_i64(value, c - '0', &value)) {
-      return false;
-    }
-  }
-  *out = value;
-  return digits.size != 0 && value <= INT32_MAX;
+  return etx_read_digits(digits, out) && *out <= INT32_MAX;
 }
 
 // `N` or `LOW..HIGH`.

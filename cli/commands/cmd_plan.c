@@ -204,40 +204,16 @@ static void plan_remaining(plan_context* plan, etx_ir_module* module,
   (void)ignored;  // the command fails in any case
 }
 
-static etx_status declare_concurrent(plan_context* plan,
-                                     etx_ir_module* module) {
-  const etx_option_list* const groups = &plan->options->concurrent;
-  for (size_t i = 0; i < groups->count; ++i) {
-    const etx_status status =
-        etx_export_concurrent(module, groups->items[i], &plan->diag);
+// Applies each value of an option, which its message names.
+static etx_status apply_each(plan_context* plan, etx_ir_module* module,
+                             const etx_option_list* values, const char* option,
+                             etx_status (*apply)(etx_ir_module* module,
+                                                 const char* value,
+                                                 etx_diag* diag)) {
+  for (size_t i = 0; i < values->count; ++i) {
+    const etx_status status = apply(module, values->items[i], &plan->diag);
     if (status == ETX_OK) continue;
-    etx_diag_append(&plan->diag, ", in option '--concurrent'");
-    return status;
-  }
-  return ETX_OK;
-}
-
-static etx_status quantize(plan_context* plan, etx_ir_module* module) {
-  const etx_option_list* const rules = &plan->options->quantize;
-  for (size_t i = 0; i < rules->count; ++i) {
-    const etx_status status =
-        etx_export_quantize(module, rules->items[i], &plan->diag);
-    if (status == ETX_OK) continue;
-    etx_diag_append(&plan->diag, ", in option '--quantize'");
-    return status;
-  }
-  return ETX_OK;
-}
-
-// Readers of other runtimes choose no variants, so their files get none.
-static etx_status specialize(plan_context* plan, etx_ir_module* module) {
-  const etx_option_list* const list = &plan->options->specialize;
-  if (plan->options->target != 0) return ETX_OK;
-  for (size_t i = 0; i < list->count; ++i) {
-    const etx_status status =
-        etx_export_specialize(module, list->items[i], &plan->diag);
-    if (status == ETX_OK) continue;
-    etx_diag_append(&plan->diag, ", in option '--specialize'");
+    etx_diag_append(&plan->diag, ", in option '--%s'", option);
     return status;
   }
   return ETX_OK;
@@ -258,9 +234,16 @@ static etx_status plan_all(plan_context* plan,
     plan_remaining(plan, &module, export_options);
     return read;
   }
-  ETX_TRY(declare_concurrent(plan, &module));
-  ETX_TRY(quantize(plan, &module));
-  ETX_TRY(specialize(plan, &module));
+  const plan_options* const options = plan->options;
+  ETX_TRY(apply_each(plan, &module, &options->concurrent, "concurrent",
+                     etx_export_concurrent));
+  ETX_TRY(apply_each(plan, &module, &options->quantize, "quantize",
+                     etx_export_quantize));
+  // Readers of other runtimes choose no variants, so their files get none.
+  if (options->target == 0) {
+    ETX_TRY(apply_each(plan, &module, &options->specialize, "specialize",
+                       etx_export_specialize));
+  }
   if (plan->options->output == NULL) {  // --dump-after without --output
     return etx_export_plan(&module, export_options, &discard_sink,
                            &plan->report, &plan->problems.problems,

@@ -36,6 +36,13 @@ static inline bool etx_multiply_i64(int64_t a, int64_t b, int64_t* out) {
   return !__builtin_mul_overflow(a, b, out);
 }
 
+// a / b rounded toward minus infinity. `b` is not 0, and not -1 if `a` is
+// INT64_MIN.
+static inline int64_t etx_floor_quotient(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 // True if `size` bytes from `start` on end within `all` bytes.
 static inline bool etx_fits_within(uint64_t start, uint64_t size,
                                    uint64_t all) {

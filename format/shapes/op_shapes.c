@@ -61,11 +61,6 @@ etx_status etx_dim_multiply(const etx_shape_call* call, etx_dim a, etx_dim b,
   return call->math->multiply(call->math->context, a, b, out);
 }
 
-static int64_t floor_divide(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 etx_status etx_dim_floor_divide(const etx_shape_call* call, etx_dim a,
                                 etx_dim b, etx_dim* out) {
   if (!etx_dim_is_symbolic(call, b) && b == 0) {
@@ -75,7 +70,7 @@ etx_status etx_dim_floor_divide(const etx_shape_call* call, etx_dim a,
     return call->math->floor_divide(call->math->context, a, b, out);
   }
   if (a == INT64_MIN && b == -1) return overflow(call);
-  *out = floor_divide(a, b);
+  *out = etx_floor_quotient(a, b);
   return ETX_OK;
 }
 

@@ -211,11 +211,6 @@ static etx_status multiply(void* context, etx_dim a, etx_dim b, etx_dim* out) {
 
 // ---- division ----
 
-static int64_t floor_divide_numbers(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 // Removes the atoms of `divisor` from `atoms`; false if one is missing.
 static bool cancel_atoms(uint32_t atoms, uint32_t divisor, uint32_t* out) {
   uint32_t rest = 0;
@@ -294,7 +289,7 @@ static etx_status divide_by_number(etx_size_table* table, const expression* a,
                                    int64_t divisor, etx_dim* out) {
   expression whole, rest;
   etx_dim quotient, below;
-  sum_of(table, floor_divide_numbers(a->constant, divisor), &whole);
+  sum_of(table, etx_floor_quotient(a->constant, divisor), &whole);
   sum_of(table, a->constant - whole.constant * divisor, &rest);
   for (size_t i = 0; i < a->terms; ++i) {
     const bool divides = a->factors[i] % divisor == 0;
@@ -389,7 +384,7 @@ void etx_size_table_evaluate(const etx_size_table* table, int64_t* values) {
         values[i] = evaluate_sum(e, values);
         break;
       case ETX_SIZE_FLOOR_DIVIDE:
-        values[i] = floor_divide_numbers(a, b);
+        values[i] = etx_floor_quotient(a, b);
         break;
       case ETX_SIZE_MINIMUM:
         values[i] = a < b ? a : b;

@@ -51,7 +51,7 @@ static void restart_root(etx_method_tensor* tensor, size_t position) {
       tensor->storage_kind == ETX_METHOD_STORAGE_NONE ? tensor->base_offset : 0;
 }
 
-static void restart_integers(etx_method* method) {
+void etx_method_restart_integers(etx_method* method) {
   for (size_t i = 0; ETX_DYNAMIC && i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
     if (input->varies) {
@@ -79,7 +79,7 @@ void etx_method_restart(etx_method* method) {
     restart_sizes(method, tensor);
     restart_root(tensor, i);
   }
-  restart_integers(method);
+  etx_method_restart_integers(method);
 }
 
 static void restart_late_tensor(etx_method* method, etx_method_tensor* tensor) {
@@ -93,7 +93,7 @@ void etx_method_restart_late(etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
     restart_late_tensor(method, &method->tensors[i]);
   }
-  restart_integers(method);
+  etx_method_restart_integers(method);
 }
 
 void etx_method_restart_value(etx_method* method, const etx_value* value) {

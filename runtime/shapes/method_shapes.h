@@ -8,7 +8,9 @@
 // Resets roots and sizes to those before the first record, with the current
 // sizes of inputs.
 void etx_method_restart(etx_method* method);
-// The same for late values only. Sets their data pointers, too.
+// Gives numbers that the caller sets their present values.
+void etx_method_restart_integers(etx_method* method);
+// The same as etx_method_restart for late values only. Sets their data pointers, too.
 void etx_method_restart_late(etx_method* method);
 // The same for one value. A number keeps its content.
 void etx_method_restart_value(etx_method* method, const etx_value* value);

@@ -67,15 +67,6 @@ static bool set_all_sizes(etx_method* method) {
   return true;
 }
 
-static void set_integers(etx_method* method) {
-  for (size_t i = 0; i < method->input_count; ++i) {
-    const etx_method_input* const input = &method->inputs[i];
-    if (input->varies) {
-      method->values[input->value].as.integer = input->integer;
-    }
-  }
-}
-
 static bool run_number(etx_method* method, etx_method_record* record) {
   const etx_value* const slot = &method->values[record->slot];
   const etx_value_kind kind = slot->kind;
@@ -88,9 +79,8 @@ static bool views_have_memory(const etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
     const etx_method_tensor* const tensor = &method->tensors[i];
     if (tensor->root == i || tensor->root == ETX_NO_INDEX) continue;
-    const size_t all = method->tensors[tensor->root].storage_bytes;
-    if (tensor->root_offset > all ||
-        tensor->bytes > all - tensor->root_offset) {
+    if (etx_method_check_memory(method, tensor->value, method->kernel_diag) !=
+        ETX_OK) {
       return false;
     }
   }
@@ -147,7 +137,7 @@ bool etx_size_program_run(etx_method* method) {
          method->symbol_count * sizeof *method->symbols);
   etx_size_table_evaluate(&table, program->values);
   if (!set_all_sizes(method)) return false;
-  set_integers(method);
+  etx_method_restart_integers(method);
   method->kernel_diag->status = ETX_OK;
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_method_record* const record = &method->records[i];

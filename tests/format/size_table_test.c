@@ -164,8 +164,10 @@ static void equal_polynomials_have_one_handle(void** state) {
   (void)state;
   static table_fixture f;
   start(&f);
-  f.expressions[0].low = 1;
-  f.expressions[1].low = 1;
+  for (size_t i = 0; i < 2; ++i) {
+    f.expressions[i].low = 1;
+    f.expressions[i].high = 40;
+  }
   const etx_dim t = etx_size_dim(0), p = etx_size_dim(1);
   const etx_dim sum = of(&f, 0, t, p);
   assert_true(of(&f, 2, sum, t) == p);

@@ -1,5 +1,7 @@
 // Random numbers for tests: the same from the same seed everywhere. The seed
-// is the time, or ETX_TEST_SEED from the environment, and is printed.
+// is 1, so that a change is judged by the same inputs each time, or
+// ETX_TEST_SEED from the environment, and is printed. scripts/fresh_seeds.sh
+// runs the tests with seeds that nobody tried.
 
 #ifndef ETX_TESTS_SUPPORT_TEST_RANDOM_H
 #define ETX_TESTS_SUPPORT_TEST_RANDOM_H

@@ -3,7 +3,7 @@
 
 #include "exporter/export.h"
 
-#include "exporter/placement/concurrent_methods.h"
+#include "exporter/arenas/concurrent_methods.h"
 #include "exporter/report/copied_results.h"
 #include "exporter/report/copied_slices.h"
 #include "exporter/emit/emit_program.h"
@@ -12,7 +12,7 @@
 #include "exporter/ir/ir_print.h"
 #include "exporter/pass_list.h"
 #include "exporter/report/memory_account.h"
-#include "exporter/placement/plan_memory.h"
+#include "exporter/arenas/plan_memory.h"
 #include "exporter/import/size_caps.h"
 #include "exporter/import/quantize_rules.h"
 #include "exporter/placement/shared_state.h"

@@ -5,7 +5,7 @@
 
 #include "exporter/ir/target.h"
 #include "exporter/placement/placement.h"
-#include "exporter/placement/plan_memory.h"
+#include "exporter/arenas/plan_memory.h"
 #include "exporter/placement/shared_state.h"
 #include "exporter/report/source_lines.h"
 #include "format/pte/etx_blob.h"

@@ -3,7 +3,7 @@
 
 #include "exporter/read_yaml/read_program_yaml.h"
 
-#include "exporter/placement/concurrent_methods.h"
+#include "exporter/arenas/concurrent_methods.h"
 #include "exporter/host/host_file.h"
 #include "exporter/host/name_pattern.h"
 #include "exporter/host/nearest_name.h"

@@ -11,7 +11,7 @@
 #ifndef ETX_EXPORTER_REPORT_MEMORY_ACCOUNT_H
 #define ETX_EXPORTER_REPORT_MEMORY_ACCOUNT_H
 
-#include "exporter/placement/plan_memory.h"
+#include "exporter/arenas/plan_memory.h"
 #include "exporter/report/export_report.h"
 
 typedef struct etx_memory_account {

@@ -191,9 +191,10 @@ static void exchange(memory_chooser* c) {
   bool improved = true;
   return_to_best(c);
   sort(c, BY_TRAFFIC_OF_BYTE);
-  while (improved && *c->steps > 0) {
+  while (improved) {
     improved = false;
-    for (uint32_t i = 0; i<c->count&& * c->steps> 0; ++i) {
+    for (uint32_t i = 0; i < c->count; ++i) {
+      if (*c->steps == 0) return;
       const uint32_t b = c->order[i];
       if (!c->is_in[b] && try_exchange(c, b)) improved = true;
     }

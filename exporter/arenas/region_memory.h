@@ -13,8 +13,8 @@
 // any plan. The blocks live as long as the group. Every other value that a node
 // of a group uses lives from the beginning to the end of the group, at least.
 
-#ifndef ETX_EXPORTER_PLACEMENT_REGION_MEMORY_H
-#define ETX_EXPORTER_PLACEMENT_REGION_MEMORY_H
+#ifndef ETX_EXPORTER_ARENAS_REGION_MEMORY_H
+#define ETX_EXPORTER_ARENAS_REGION_MEMORY_H
 
 #include "exporter/placement/liveness.h"
 

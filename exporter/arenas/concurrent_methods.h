@@ -9,8 +9,8 @@
 // The range of a method does not overlap those of methods that may run at the
 // same time. All other ranges overlap as far as possible.
 
-#ifndef ETX_EXPORTER_PLACEMENT_CONCURRENT_METHODS_H
-#define ETX_EXPORTER_PLACEMENT_CONCURRENT_METHODS_H
+#ifndef ETX_EXPORTER_ARENAS_CONCURRENT_METHODS_H
+#define ETX_EXPORTER_ARENAS_CONCURRENT_METHODS_H
 
 #include "exporter/ir/ir.h"
 

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "exporter/placement/concurrent_methods.h"
+#include "exporter/arenas/concurrent_methods.h"
 #include "exporter/ir/ir_cond.h"
 #include "exporter/placement/liveness.h"
-#include "exporter/placement/plan_memory.h"
+#include "exporter/arenas/plan_memory.h"
 #include "tests/exporter/graph.h"
 
 static graph g;

@@ -1,9 +1,9 @@
-#include "exporter/placement/plan_memory.h"
+#include "exporter/arenas/plan_memory.h"
 
-#include "exporter/placement/concurrent_methods.h"
+#include "exporter/arenas/concurrent_methods.h"
 #include "exporter/placement/liveness.h"
-#include "exporter/placement/plan_sizes.h"
-#include "exporter/placement/region_memory.h"
+#include "exporter/arenas/plan_sizes.h"
+#include "exporter/arenas/region_memory.h"
 #include "format/base/checked_math.h"
 #include "planner/plan_gaps.h"
 #include "planner/plan_spread.h"

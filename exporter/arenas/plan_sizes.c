@@ -1,9 +1,9 @@
-#include "exporter/placement/plan_sizes.h"
+#include "exporter/arenas/plan_sizes.h"
 
 #include <string.h>
 
-#include "exporter/placement/size_samples.h"
-#include "exporter/placement/wider_layout.h"
+#include "exporter/arenas/size_samples.h"
+#include "exporter/arenas/wider_layout.h"
 #include "format/base/block_layout.h"
 
 enum {

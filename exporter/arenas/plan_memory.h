@@ -14,8 +14,8 @@
 // outputs, which must survive calls of other methods, are above all of them, in
 // a range that no other method uses.
 
-#ifndef ETX_EXPORTER_PLACEMENT_PLAN_MEMORY_H
-#define ETX_EXPORTER_PLACEMENT_PLAN_MEMORY_H
+#ifndef ETX_EXPORTER_ARENAS_PLAN_MEMORY_H
+#define ETX_EXPORTER_ARENAS_PLAN_MEMORY_H
 
 #include "exporter/placement/placement.h"
 #include "format/pte/etx_blob.h"

@@ -19,8 +19,8 @@
 // Pairs that are in use together keep their order; all others overlap where
 // they can, and then neither moves the other at smaller sizes.
 
-#ifndef ETX_EXPORTER_PLACEMENT_WIDER_LAYOUT_H
-#define ETX_EXPORTER_PLACEMENT_WIDER_LAYOUT_H
+#ifndef ETX_EXPORTER_ARENAS_WIDER_LAYOUT_H
+#define ETX_EXPORTER_ARENAS_WIDER_LAYOUT_H
 
 #include "exporter/host/host_memory.h"
 #include "planner/plan.h"

@@ -1,4 +1,4 @@
-#include "exporter/placement/size_samples.h"
+#include "exporter/arenas/size_samples.h"
 
 #include "format/base/checked_math.h"
 

@@ -2,8 +2,8 @@
 // which all symbols are small or large together, and, for several symbols, a
 // grid of them. The upper bounds are not among them if there is one symbol.
 
-#ifndef ETX_EXPORTER_PLACEMENT_SIZE_SAMPLES_H
-#define ETX_EXPORTER_PLACEMENT_SIZE_SAMPLES_H
+#ifndef ETX_EXPORTER_ARENAS_SIZE_SAMPLES_H
+#define ETX_EXPORTER_ARENAS_SIZE_SAMPLES_H
 
 #include "exporter/placement/placement.h"
 

@@ -13,8 +13,8 @@
 // widened first, so that they order no blocks that need no order
 // (wider_layout.h).
 
-#ifndef ETX_EXPORTER_PLACEMENT_PLAN_SIZES_H
-#define ETX_EXPORTER_PLACEMENT_PLAN_SIZES_H
+#ifndef ETX_EXPORTER_ARENAS_PLAN_SIZES_H
+#define ETX_EXPORTER_ARENAS_PLAN_SIZES_H
 
 #include "exporter/placement/placement.h"
 #include "format/pte/etx_blob.h"

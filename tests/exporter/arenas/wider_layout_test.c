@@ -2,7 +2,7 @@
 // order and share no byte, no order is new, and so the bytes at any sizes are
 // at most those of the plan that was widened.
 
-#include "exporter/placement/wider_layout.h"
+#include "exporter/arenas/wider_layout.h"
 
 #include "format/base/block_layout.h"
 #include "tests/support/assert_status.h"

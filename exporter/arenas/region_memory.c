@@ -1,4 +1,4 @@
-#include "exporter/placement/region_memory.h"
+#include "exporter/arenas/region_memory.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "exporter/placement/wider_layout.h"
+#include "exporter/arenas/wider_layout.h"
 
 #include <stdlib.h>
 

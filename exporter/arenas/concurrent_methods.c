@@ -1,7 +1,7 @@
 // Names of pairs are kept sorted. Ranges are placed first fit, the largest
 // method first.
 
-#include "exporter/placement/concurrent_methods.h"
+#include "exporter/arenas/concurrent_methods.h"
 
 #include "exporter/host/nearest_name.h"
 #include "format/base/checked_math.h"

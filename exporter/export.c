@@ -103,11 +103,16 @@ static etx_status lay_out_state(pipeline* e) {
 // The options that can change the bytes of the file, in a fixed order.
 static etx_text describe_options(const pipeline* e) {
   const etx_export_options* const o = e->options;
-  return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s%s%s",
+  etx_pool* const pool = e->module->pool;
+  const etx_text budget =
+      o->pack_budget == 0 ? etx_text_of("")
+                          : etx_pool_format(pool, ";budget=%u", o->pack_budget);
+  if (budget.data == NULL) return budget;
+  return etx_pool_format(pool, "passes=%s;algorithm=%s;keep=%s%s%t%s",
                          o->passes == NULL ? "" : o->passes,
                          o->algorithm == NULL ? "" : o->algorithm,
                          o->keep_layout == NULL ? "no" : "yes",
-                         o->pack_weights ? ";pack=yes" : "",
+                         o->pack_weights ? ";pack=yes" : "", budget,
                          o->parallel_regions ? ";regions=yes" : "");
 }
 
@@ -236,6 +241,8 @@ static etx_status make_report(pipeline* e, etx_export_report* out_report) {
       .rule_count = e->module->quantize_count,
       .packed = e->passes.packed.items,
       .packed_count = e->passes.packed.count,
+      .pack_copy_bytes = e->passes.packed.copy_bytes,
+      .pack_budget = e->options->pack_budget,
       .concurrent = e->module->concurrent,
       .concurrent_count = e->module->concurrent_count,
       .state_bytes = e->layout.bytes,

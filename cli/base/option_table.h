@@ -33,6 +33,7 @@ typedef enum etx_option_kind {
   ETX_OPTION_TEXT,    // any value
   ETX_OPTION_REAL,    // a number, at least 0, finite
   ETX_OPTION_COUNT,   // an integer, at least 1
+  ETX_OPTION_BYTES,   // an integer; K, M or G behind it multiply by 1024
   ETX_OPTION_CHOICE,  // one of the words of value_name
   ETX_OPTION_LIST,    // any value; may be given several times
 } etx_option_kind;
@@ -56,8 +57,8 @@ typedef struct etx_option {
     bool* flag;
     const char** text;
     double* real;
-    uint64_t* count;
-    int* choice;  // position of the word in value_name, from 0
+    uint64_t* count;  // or bytes
+    int* choice;      // position of the word in value_name, from 0
     etx_option_list* list;
   } target;
 } etx_option;
@@ -77,6 +78,10 @@ typedef struct etx_option {
 #define ETX_COUNT(name, letter, value_name, help, variable)                 \
   {                                                                         \
     ETX_OPTION_COUNT, name, letter, value_name, help, { .count = variable } \
+  }
+#define ETX_BYTES(name, letter, value_name, help, variable)                 \
+  {                                                                         \
+    ETX_OPTION_BYTES, name, letter, value_name, help, { .count = variable } \
   }
 #define ETX_CHOICE(name, letter, words, help, variable)                  \
   {                                                                      \

@@ -79,6 +79,33 @@ static bool store_count(const etx_usage* usage, const etx_option* option,
   return true;
 }
 
+// How many times `suffix` doubles a number of bytes; 64: it is no suffix.
+static unsigned doublings(const char* suffix) {
+  static const char letters[] = "KMG";
+  if (*suffix == '\0') return 0;
+  const char* const at = strchr(letters, *suffix);
+  return at == NULL || suffix[1] != '\0' ? 64
+                                         : 10 * (unsigned)(at - letters + 1);
+}
+
+static bool store_bytes(const etx_usage* usage, const etx_option* option,
+                        const char* value) {
+  char* end = NULL;
+  errno = 0;
+  const unsigned long long number = strtoull(value, &end, 10);
+  const unsigned shift = doublings(end);
+  if (*value < '0' || *value > '9' || errno != 0 || shift == 64 ||
+      number > UINT64_MAX >> shift) {
+    etx_usage_error_report(usage->command,
+                           "option '--%s' expects a number of bytes, such as "
+                           "4096, 64K, 16M or 1G, not '%s'",
+                           option->name, value);
+    return false;
+  }
+  *option->target.count = number << shift;
+  return true;
+}
+
 static bool store_item(const etx_usage* usage, const etx_option* option,
                        const char* value) {
   etx_option_list* const list = option->target.list;
@@ -97,6 +124,9 @@ static bool store(const etx_usage* usage, const etx_option* option,
   if (option->kind == ETX_OPTION_REAL) return store_real(usage, option, value);
   if (option->kind == ETX_OPTION_COUNT) {
     return store_count(usage, option, value);
+  }
+  if (option->kind == ETX_OPTION_BYTES) {
+    return store_bytes(usage, option, value);
   }
   if (option->kind == ETX_OPTION_LIST) return store_item(usage, option, value);
   if (option->kind == ETX_OPTION_TEXT) {

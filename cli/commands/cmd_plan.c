@@ -40,6 +40,7 @@ static const char examples[] =
     "'none:*.head'\n"
     "  etx plan methods/ -o model.pte --pack\n"
     "  etx plan methods/ -o model.pte --specialize 'T=1,2..16'\n"
+    "  etx plan methods/ -o model.pte --specialize T=1 --pack-budget 64M\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
     "  etx plan methods/ -o model.pte --report full\n"
@@ -77,6 +78,7 @@ typedef struct plan_options {
   int target;
   int report;  // REPORT_...
   bool pack;
+  uint64_t pack_budget;
   bool parallel_regions;
   bool source_lines;
   bool json;
@@ -138,7 +140,8 @@ static etx_export_options make_export_options(const plan_options* options,
       .dump_after = options->dump_after,
       .dump = dump,
       .keep_layout = layout,
-      .pack_weights = options->pack,
+      .pack_weights = options->pack || options->pack_budget > 0,
+      .pack_budget = options->pack_budget,
       .parallel_regions = options->parallel_regions,
       .source_lines = options->source_lines,
   };
@@ -412,6 +415,11 @@ int etx_cmd_plan(int argc, char** argv) {
                    "store weights of convolutions and of layers with many rows "
                    "in the order in which kernels read them",
                    &options.pack),
+          ETX_BYTES("pack-budget", 0, "BYTES",
+                    "with --pack, which it includes: also store weights twice "
+                    "that some methods read in another order than others, in "
+                    "at most so many bytes, 64M (default: 0)",
+                    &options.pack_budget),
           ETX_FLAG("parallel-regions", 0,
                    "keep the memory of independent parts of a method apart, so "
                    "that an application can run them at the same time; needs "

@@ -57,6 +57,11 @@ void etx_plan_packed_print(const etx_export_report* report, bool in_full) {
   const etx_packed* const rows = report->packed;
   if (report->packed_count == 0) return;
   printf("packed weights:\n");
+  if (report->pack_budget > 0) {
+    printf("  %" PRIu64 " bytes of a budget of %" PRIu64
+           " for weights that are stored twice\n",
+           report->pack_copy_bytes, report->pack_budget);
+  }
   for (size_t i = 0; i < report->packed_count; ++i) {
     bool is_first = true;
     for (size_t k = 0; k < i && is_first; ++k) {
@@ -80,6 +85,7 @@ static json_t* json_of_row(const etx_packed* row) {
   json_object_set_new(
       object, "reason",
       row->reason == NULL ? json_null() : json_string(row->reason));
+  json_object_set_new(object, "copy_bytes", etx_json_unsigned(row->copy_bytes));
   json_object_set_new(
       object, "reader",
       row->reader.size == 0 ? json_null() : etx_json_text(row->reader));

@@ -20,16 +20,21 @@
 // Winograd sums in another order (runtime/kernels/convolution/winograd.c), so
 // its results are not bit-equal to those of the unpacked convolution.
 //
-// A weight with other uses stays unpacked, since it would be stored twice. An
-// exception is the table of an embedding, which touches few rows of it: such a
-// weight is stored in both forms. Weights that are multiplied with few rows
-// stay unpacked too: GEMV reads a weight once, in the order in which it is
-// stored. Recurrent layers of one row, which read it in every step, do have
-// panels: their products then add nothing across a register.
+// Weights that are multiplied with few rows stay unpacked: GEMV reads a weight
+// once, in the order in which it is stored. Recurrent layers of one row, which
+// read it in every step, do have panels: their products then add nothing across
+// a register.
+//
+// A weight that some readers want in panels and others as it is would be stored
+// twice. That is done while the second copies fit into the budget
+// (pack_budget.h), which is 0 unless --pack-budget states it; other such
+// weights stay unpacked for all readers. The table of an embedding, which
+// touches few rows of it, is stored in both forms without a budget.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
+#include "exporter/fuse/pack_budget.h"
 #include "exporter/fuse/packed_convolution.h"
 
 enum {
@@ -53,11 +58,14 @@ typedef struct packed_weight {
   const char* obstacle;  // why a layer cannot read panels; NULL: none
   etx_text reader;       // an operator that is neither layer nor embedding
   etx_text table;        // an embedding that reads it, or empty
-  uint64_t rows;         // the fewest rows that a layer multiplies it with
+  bool has_few_rows;     // some layer multiplies it with few rows
+  uint64_t panel_reads;  // layers that read panels if there are any
+  etx_text row_reader;   // a layer that reads it as it is, or empty
   uint32_t panels;       // constant with the panels, if `is_packed`
   uint32_t sums;  // constant with the sums of int8 columns, if `is_packed`
   bool is_packed;
-  etx_packed_convolution form;  // of the first reader that is a convolution
+  // Of the first convolution that can read panels.
+  etx_packed_convolution form;
 } packed_weight;
 
 typedef struct packing {
@@ -65,6 +73,8 @@ typedef struct packing {
   etx_ir_module* module;
   packed_weight* weights;  // by constant
   size_t weight_count;
+  etx_pack_copy* copies;  // weights that would be stored twice
+  size_t copy_count;
 } packing;
 
 // The record of the constant that an argument reads, or NULL.
@@ -158,18 +168,42 @@ static bool is_recurrent_row(const etx_ir_method* method,
   return w->rank == 2 && w->dims[1] % COLUMNS == 0;
 }
 
-// All convolutions that read a weight must read the same panels.
-static void note_convolution(packed_weight* read, etx_packed_convolution form) {
-  if (!read->is_layer) {
-    read->is_layer = true;
-    read->rows = UINT64_MAX;
-    read->form = form;
+// True if a layer multiplies so few rows that it reads the weight as it is.
+static bool multiplies_few_rows(const etx_ir_method* method,
+                                const etx_ir_node* node) {
+  if (etx_is_convolution(node)) return false;
+  const uint64_t rows = rows_of(method, node);
+  return rows <= (node->op->id == ETX_OP_linear_a8w8_out ? FEW_INT8_ROWS
+                                                         : FEW_ROWS) &&
+         !is_recurrent_row(method, node, rows);
+}
+
+// All convolutions that read a weight must read the same panels. True if this
+// one can.
+static bool note_convolution(packed_weight* read, etx_packed_convolution form) {
+  if (form.obstacle == NULL && read->panel_reads == 0) read->form = form;
+  if (form.obstacle == NULL &&
+      read->form.transposed_groups != form.transposed_groups) {
+    form.obstacle = "is read by convolutions that need different panels";
   }
   if (read->obstacle == NULL) read->obstacle = form.obstacle;
-  if (read->obstacle == NULL &&
-      read->form.transposed_groups != form.transposed_groups) {
-    read->obstacle = "is read by convolutions that need different panels";
+  return form.obstacle == NULL;
+}
+
+// True if the layer can read panels and multiplies enough rows.
+static bool note_layer(packed_weight* read, const etx_constant_user* reader) {
+  const etx_ir_node* const node = reader->node;
+  read->is_layer = true;
+  if (etx_is_convolution(node)) {
+    return note_convolution(read,
+                            etx_packed_convolution_of(reader->method, node));
   }
+  const char* const obstacle = obstacle_of(reader->method, node);
+  if (read->obstacle == NULL) read->obstacle = obstacle;
+  if (obstacle != NULL) return false;
+  const bool has_few_rows = multiplies_few_rows(reader->method, node);
+  read->has_few_rows = read->has_few_rows || has_few_rows;
+  return !has_few_rows;
 }
 
 // Constant methods and initial values of states read a constant unpacked.
@@ -180,24 +214,26 @@ static void note_reader(void* context, size_t constant,
   const etx_ir_node* const node = reader->node;
   if (node != NULL && is_embedding(node) && reader->position == 0) {
     read->table = reader->name;
-    return;
-  }
-  if (node == NULL || !is_layer(node) ||
-      reader->position != weight_argument(node)) {
+  } else if (node == NULL || !is_layer(node) ||
+             reader->position != weight_argument(node)) {
     read->reader = reader->name;
-    return;
+  } else if (note_layer(read, reader)) {
+    ++read->panel_reads;
+  } else {
+    read->row_reader = reader->name;
   }
+}
+
+// True if a layer of a packed weight reads its panels.
+static bool reads_panels(const packed_weight* w, const etx_ir_method* method,
+                         const etx_ir_node* node) {
   if (etx_is_convolution(node)) {
-    note_convolution(read, etx_packed_convolution_of(reader->method, node));
-    return;
+    const etx_packed_convolution form = etx_packed_convolution_of(method, node);
+    return form.obstacle == NULL &&
+           form.transposed_groups == w->form.transposed_groups;
   }
-  uint64_t rows = rows_of(reader->method, node);
-  if (is_recurrent_row(reader->method, node, rows)) rows = UINT64_MAX;
-  if (!read->is_layer || rows < read->rows) read->rows = rows;
-  read->is_layer = true;
-  if (read->obstacle == NULL) {
-    read->obstacle = obstacle_of(reader->method, node);
-  }
+  return obstacle_of(method, node) == NULL &&
+         !multiplies_few_rows(method, node);
 }
 
 // ------------------------------------------------ panels
@@ -242,15 +278,19 @@ static etx_status add_sums(const packing* self, packed_weight* w,
   return etx_ir_add_constant(self->module, &constant, &w->sums);
 }
 
+// The bytes of the panels. Those of convolutions are full.
+static size_t panel_bytes(const etx_ir_constant* from) {
+  const size_t rows = (size_t)from->sizes[0];
+  const size_t count = (rows + COLUMNS - 1) / COLUMNS;
+  return from->rank > 2 ? from->data.size
+                        : count * COLUMNS * (from->data.size / rows);
+}
+
 static etx_status pack(const packing* self, uint32_t index) {
   packed_weight* const w = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
   const size_t count = ((size_t)from.sizes[0] + COLUMNS - 1) / COLUMNS;
-  // The panels of convolutions are full.
-  const size_t bytes =
-      from.rank > 2
-          ? from.data.size
-          : count * COLUMNS * (from.data.size / (size_t)from.sizes[0]);
+  const size_t bytes = panel_bytes(&from);
   uint8_t* const data = etx_pool_take(self->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   etx_ir_constant panels = {.dtype = from.dtype,
@@ -272,9 +312,52 @@ static etx_status pack(const packing* self, uint32_t index) {
   return etx_ir_add_constant(self->module, &panels, &w->panels);
 }
 
+// ------------------------------------------------ which weights
+
+// Why the weight is not packed for all of its layers; NULL if it is.
+static const char* reason_of(const packed_weight* w) {
+  if (w->obstacle != NULL) return w->obstacle;
+  if (w->reader.size != 0) return "is also read unpacked by";
+  return w->has_few_rows ? "is multiplied with few rows only" : NULL;
+}
+
+static bool is_wanted_twice(const packed_weight* w) {
+  return w->is_layer && reason_of(w) != NULL && w->panel_reads > 0;
+}
+
+// Chooses the weights that are stored twice.
+static etx_status choose_copies(packing* self) {
+  const etx_ir_module* const module = self->module;
+  self->copies = etx_pool_take(module->pool,
+                               (self->weight_count + 1) * sizeof *self->copies);
+  if (self->copies == NULL) return ETX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < self->weight_count; ++i) {
+    const packed_weight* const w = &self->weights[i];
+    const etx_ir_constant* const constant = &module->constants[i];
+    if (!is_wanted_twice(w)) continue;
+    etx_pack_copy* const copy = &self->copies[self->copy_count++];
+    *copy = (etx_pack_copy){
+        .constant = i, .reads = w->panel_reads, .bytes = panel_bytes(constant)};
+    if (constant->dtype == ETX_DTYPE_INT8) {
+      copy->bytes += (uint64_t)constant->sizes[0] * sizeof(int32_t);
+    }
+  }
+  self->context->packed.copy_bytes = etx_pack_budget_choose(
+      self->copies, self->copy_count, self->context->options->pack_budget);
+  return ETX_OK;
+}
+
+static const etx_pack_copy* copy_of(const packing* self, uint32_t constant) {
+  for (size_t i = 0; i < self->copy_count; ++i) {
+    if (self->copies[i].constant == constant) return &self->copies[i];
+  }
+  return NULL;
+}
+
 static etx_status pack_if_possible(const packing* self, uint32_t index) {
   packed_weight* const w = &self->weights[index];
   const etx_ir_constant* const constant = &self->module->constants[index];
+  const etx_pack_copy* const copy = copy_of(self, index);
   etx_text* names = NULL;
   size_t count = 0;
   if (!w->is_layer) return ETX_OK;
@@ -283,20 +366,21 @@ static etx_status pack_if_possible(const packing* self, uint32_t index) {
   etx_packed row = {.name = count == 0 ? etx_text_of("(computed)") : names[0],
                     .name_count = count,
                     .type = etx_dtype_name(constant->dtype),
-                    .reason = w->obstacle,
+                    .reason = reason_of(w),
                     .bytes = constant->data.size};
-  if (row.reason == NULL && w->reader.size != 0) {
-    row.reason = "is also read unpacked by";
-    row.reader = w->reader;
-  } else if (row.reason == NULL && w->rows <= (constant->dtype == ETX_DTYPE_INT8
-                                                   ? (uint64_t)FEW_INT8_ROWS
-                                                   : (uint64_t)FEW_ROWS)) {
-    row.reason = "is multiplied with few rows only";
-  }
-  if (row.reason == NULL) {
+  if (copy != NULL && copy->is_taken) {
+    row.reason = NULL;
+    row.reader = w->row_reader.size != 0 ? w->row_reader : w->reader;
+    row.copy_bytes = copy->bytes;
+  } else if (copy != NULL && self->context->options->pack_budget > 0) {
+    row.reason = "does not fit into the budget a second time, unpacked for";
+    row.reader = w->row_reader.size != 0 ? w->row_reader : w->reader;
+  } else if (row.reason == NULL) {
     row.reader = w->table;
-    ETX_TRY(pack(self, index));
+  } else if (w->obstacle == NULL) {
+    row.reader = w->reader;
   }
+  if (row.reason == NULL) ETX_TRY(pack(self, index));
   etx_packed_report* const list = &self->context->packed;
   ETX_TRY(etx_pool_grow(self->module->pool, &list->items, list->count,
                         &list->capacity, sizeof *list->items));
@@ -350,7 +434,7 @@ static etx_status change_method(const packing* self, etx_ir_method* method) {
     if (!is_layer(node)) continue;
     const packed_weight* const w =
         weight_of(self, method, &node->args[weight_argument(node)]);
-    if (w == NULL || !w->is_packed) continue;
+    if (w == NULL || !w->is_packed || !reads_panels(w, method, node)) continue;
     ETX_TRY(change_node(self, method, node));
     is_changed = true;
   }
@@ -373,6 +457,7 @@ etx_status etx_pass_pack_weights(etx_pass_context* context) {
   if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
   memset(self.weights, 0, bytes);
   etx_constant_users_visit(module, note_reader, &self);
+  ETX_TRY(choose_copies(&self));
   for (uint32_t i = 0; i < self.weight_count; ++i)
     ETX_TRY(pack_if_possible(&self, i));
   for (size_t i = 0; i < module->method_count; ++i) {

@@ -17,6 +17,7 @@ typedef struct etx_export_options {
   const char*
       keep_layout;        // path of a .pte whose state layout is kept, or NULL
   bool pack_weights;      // run the pass pack_weights
+  uint64_t pack_budget;   // most bytes of weights that it stores twice
   bool parallel_regions;  // independent regions share no memory
   bool source_lines;      // store the source lines of instructions
   // Called when a stage begins; `done` of `total` stages are finished. May be

@@ -98,6 +98,8 @@ typedef struct etx_export_report {
   size_t rule_count;
   const etx_packed* packed;  // weights, if packing is on
   size_t packed_count;
+  uint64_t pack_copy_bytes;       // of weights that are stored twice
+  uint64_t pack_budget;           // the most that these may have
   const etx_ir_pair* concurrent;  // methods that may run at the same time
   size_t concurrent_count;
   uint64_t scratch_bytes;  // maximum over methods

@@ -15,12 +15,14 @@ typedef struct etx_packed {
   // a packed weight, so that both are stored; or empty.
   etx_text reader;
   uint64_t bytes;
+  uint64_t copy_bytes;  // of the panels, if both forms are stored by the budget
 } etx_packed;
 
 // In the module's pool.
 typedef struct etx_packed_report {
   etx_packed* items;
   size_t count, capacity;
+  uint64_t copy_bytes;  // of all panels that are stored by the budget
 } etx_packed_report;
 
 #endif

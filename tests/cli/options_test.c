@@ -23,6 +23,7 @@ typedef struct example_options {
   int target;
   double tolerance;
   uint64_t threads;
+  uint64_t bytes;
   etx_option_list list;
 } example_options;
 
@@ -42,6 +43,7 @@ static etx_options_result read_arguments(example_options* out, int argc,
           ETX_CHOICE("target", 't', "etx|executorch", "for what", &out->target),
           ETX_REAL("atol", 0, "X", "how near", &out->tolerance),
           ETX_COUNT("threads", 0, "N", "how many", &out->threads),
+          ETX_BYTES("limit", 0, "BYTES", "at most", &out->bytes),
           ETX_LIST("in", 'i', "NAME=VALUE", "inputs", &out->list)),
   };
   return etx_options_read(&usage, argc, argv);
@@ -116,6 +118,31 @@ static void malformed_numbers_are_refused(void** state) {
   assert_int_equal(out.threads, 4);
   assert_int_equal(READ(&out, "dir", "--threads", "0"), ETX_OPTIONS_INVALID);
   assert_int_equal(READ(&out, "dir", "--threads", "1.5"), ETX_OPTIONS_INVALID);
+}
+
+static void bytes_may_have_a_unit(void** state) {
+  static const struct {
+    const char* text;
+    uint64_t bytes;
+  } read[] = {{"0", 0},
+              {"4097", 4097},
+              {"64K", UINT64_C(64) << 10},
+              {"3M", UINT64_C(3) << 20},
+              {"16777215G", UINT64_C(16777215) << 30}};
+  static const char* const refused[] = {"",   "-1", "K",   "1.5M",
+                                        "1T", "1k", "1KB", "99999999999G"};
+  (void)state;
+  for (size_t i = 0; i < sizeof read / sizeof *read; ++i) {
+    example_options out = {.target = 0};
+    assert_int_equal(READ(&out, "dir", "--limit", read[i].text),
+                     ETX_OPTIONS_READ);
+    assert_int_equal(out.bytes, read[i].bytes);
+  }
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
+    example_options out = {.target = 0};
+    assert_int_equal(READ(&out, "dir", "--limit", refused[i]),
+                     ETX_OPTIONS_INVALID);
+  }
 }
 
 static void after_two_dashes_everything_is_positional(void** state) {
@@ -215,6 +242,7 @@ int main(void) {
       cmocka_unit_test(a_list_collects_every_value),
       cmocka_unit_test(a_second_value_is_refused),
       cmocka_unit_test(malformed_numbers_are_refused),
+      cmocka_unit_test(bytes_may_have_a_unit),
       cmocka_unit_test(after_two_dashes_everything_is_positional),
       cmocka_unit_test(malformed_command_lines_are_refused),
       cmocka_unit_test(help_is_printed_despite_missing_arguments),

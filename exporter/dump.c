@@ -3,6 +3,7 @@
 // files and renamed together at the end, so that an error, such as a full disk,
 // leaves the directory as it was.
 
+#include "exporter/arenas/memory_list.h"
 #include "exporter/export.h"
 #include "exporter/host/host_file.h"
 #include "exporter/ir/ir_print.h"
@@ -271,6 +272,18 @@ static void put_concurrent(const etx_ir_module* module, etx_text_buffer* out) {
   if (module->concurrent_count != 0) etx_text_put_string(out, "]]\n");
 }
 
+static void put_memories(const etx_ir_module* module, etx_text_buffer* out) {
+  for (size_t i = 0; i < module->memory_count; ++i) {
+    etx_text_buffer item;
+    etx_text_buffer_init(&item, out->pool);
+    etx_memory_list_put(&item, &module->memories[i]);
+    if (item.status != ETX_OK) out->status = item.status;
+    etx_text_put_string(out, i == 0 ? "memories: [" : ", ");
+    etx_ir_print_literal(out, (etx_text){item.data, item.size});
+  }
+  if (module->memory_count != 0) etx_text_put_string(out, "]\n");
+}
+
 static void put_quantize(const etx_ir_module* module, etx_text_buffer* out) {
   for (size_t i = 0; i < module->quantize_count; ++i) {
     etx_text_put_string(out, i == 0 ? "quantize: [" : ", ");
@@ -291,6 +304,7 @@ static etx_status write_program(dump_writer* d, bool has_weights) {
   put_constant_methods(d, &out);
   put_outputs(d->module, &out);
   put_concurrent(d->module, &out);
+  put_memories(d->module, &out);
   put_quantize(d->module, &out);
   etx_text_put_format(&out, "align: %u\n", d->module->alignment);
   ETX_TRY(out.status);

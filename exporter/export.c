@@ -4,6 +4,7 @@
 #include "exporter/export.h"
 
 #include "exporter/arenas/concurrent_methods.h"
+#include "exporter/arenas/memory_list.h"
 #include "exporter/report/copied_results.h"
 #include "exporter/report/copied_slices.h"
 #include "exporter/emit/emit_program.h"
@@ -162,6 +163,8 @@ static etx_export_method_report report_method(const pipeline* e, size_t index) {
       .range_start = memory->range_start,
       .planned_bytes = memory->planned_bytes,
       .stable_bytes = memory->stable_bytes,
+      .memory_bytes = memory->memory_bytes,
+      .memory_traffic = memory->memory_traffic,
       .lower_bound = memory->lower_bound,
       .value_count = memory->block_count,
       .instruction_count = e->result.instruction_counts[index],
@@ -243,6 +246,8 @@ static etx_status make_report(pipeline* e, etx_export_report* out_report) {
       .packed_count = e->passes.packed.count,
       .pack_copy_bytes = e->passes.packed.copy_bytes,
       .pack_budget = e->options->pack_budget,
+      .memories = e->module->memories,
+      .memory_count = e->module->memory_count,
       .concurrent = e->module->concurrent,
       .concurrent_count = e->module->concurrent_count,
       .state_bytes = e->layout.bytes,
@@ -299,9 +304,28 @@ etx_status etx_export_specialize(etx_ir_module* module, const char* option,
   return etx_specialize_methods(module, &read, diag);
 }
 
+etx_status etx_export_memory(etx_ir_module* module, const char* memory,
+                             etx_diag* diag) {
+  return etx_memory_list_add(module, etx_text_of(memory), diag);
+}
+
 etx_status etx_export_cap(etx_ir_module* module, const char* cap,
                           etx_diag* diag) {
   return etx_size_cap_add(module, etx_text_of(cap), diag);
+}
+
+// Regions and named algorithms are planned for one memory.
+static etx_status check_memories(const pipeline* e) {
+  if (e->module->memory_count <= 1) return ETX_OK;
+  if (e->options->parallel_regions) {
+    return etx_diag_fail(e->diag, ETX_UNSUPPORTED,
+                         "parallel regions cannot be planned for several "
+                         "memories; leave out one of the two options");
+  }
+  if (e->options->algorithm == NULL) return ETX_OK;
+  return etx_diag_fail(e->diag, ETX_UNSUPPORTED,
+                       "a planning algorithm cannot be chosen for several "
+                       "memories; leave out one of the two options");
 }
 
 etx_status etx_export_plan(etx_ir_module* module,
@@ -313,6 +337,8 @@ etx_status etx_export_plan(etx_ir_module* module,
   etx_problems own = {0};
   if (module->alignment < MIN_ALIGNMENT) module->alignment = MIN_ALIGNMENT;
   ETX_TRY(check_dump_after(&e));
+  ETX_TRY(etx_memory_list_complete(module, diag));
+  ETX_TRY(check_memories(&e));
   ETX_TRY(etx_ir_fingerprint(module, e.program.fingerprint));
   if (options->source_lines) {
     ETX_TRY(etx_source_lines_take(module, &e.lines));
@@ -329,7 +355,8 @@ etx_status etx_export_plan(etx_ir_module* module,
   const etx_memory_options memory = {
       .algorithm = options->algorithm,
       .keeps_regions_apart = options->parallel_regions,
-      .takes_layouts = !options->parallel_regions};
+      .takes_layouts = !options->parallel_regions,
+      .state_bytes = e.layout.bytes};
   ETX_TRY(
       etx_plan_memory(module, e.passes.placements, &memory, &e.memory, diag));
   report_progress(&e, "file", 3);

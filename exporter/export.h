@@ -38,6 +38,11 @@ ETX_MUST_USE etx_status etx_export_specialize(etx_ir_module* module,
                                               const char* option,
                                               etx_diag* diag);
 
+// Appends a memory of a board, "sram=64K" (memory_list.h), to those of
+// program.yaml.
+ETX_MUST_USE etx_status etx_export_memory(etx_ir_module* module,
+                                          const char* memory, etx_diag* diag);
+
 // Caps a size or integer that data decide, "u0=64" or "method.u0=64". To be
 // called before etx_export_read.
 ETX_MUST_USE etx_status etx_export_cap(etx_ir_module* module, const char* cap,

@@ -133,6 +133,12 @@ static etx_status add_module(module_hasher* t) {
     add_text(&t->hash, module->concurrent[i].first);
     add_text(&t->hash, module->concurrent[i].second);
   }
+  for (size_t i = 0; i < module->memory_count; ++i) {
+    add_text(&t->hash, module->memories[i].name);
+    add_number(&t->hash, module->memories[i].capacity);
+    add_number(&t->hash, module->memories[i].cost);
+    add_number(&t->hash, module->memories[i].holds_state);
+  }
   for (size_t i = 0; i < module->quantize_count; ++i) {
     add_text(&t->hash, module->quantize[i].text);
   }

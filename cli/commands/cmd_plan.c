@@ -36,6 +36,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --target executorch\n"
     "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
     "  etx plan methods/ -o model.pte --concurrent encode,decode\n"
+    "  etx plan methods/ -o model.pte --memory sram=64K --memory psram=8M\n"
     "  etx plan methods/ -o model.pte --quantize int8 --quantize "
     "'none:*.head'\n"
     "  etx plan methods/ -o model.pte --pack\n"
@@ -71,6 +72,7 @@ typedef struct plan_options {
   const char* dump_after;
   const char* state_layout;
   etx_option_list concurrent;
+  etx_option_list memory;
   etx_option_list cap;
   uint64_t unroll;
   etx_option_list quantize;
@@ -242,6 +244,9 @@ static etx_status plan_all(plan_context* plan,
                      etx_export_concurrent));
   ETX_TRY(apply_each(plan, &module, &options->quantize, "quantize",
                      etx_export_quantize));
+  if (options->memory.count > 0) module.memory_count = 0;
+  ETX_TRY(
+      apply_each(plan, &module, &options->memory, "memory", etx_export_memory));
   // Readers of other runtimes choose no variants, so their files get none.
   if (options->target == 0) {
     ETX_TRY(apply_each(plan, &module, &options->specialize, "specialize",
@@ -396,6 +401,10 @@ int etx_cmd_plan(int argc, char** argv) {
                    "methods that may run at the same time share no memory; may "
                    "be given several times",
                    &options.concurrent),
+          ETX_LIST("memory", 0, "NAME[=BYTES],...",
+                   "a memory of the board, the fastest first: sram=64K, "
+                   "psram=8M,cost=4,state; scratch is planned over them",
+                   &options.memory),
           ETX_SIZE_CAP_OPTION(&options.cap),
           ETX_COUNT("unroll", 0, "N",
                     "the most nodes that one scan or map may become; a longer "

@@ -6,6 +6,7 @@
 
 #include "cli/json/json_value.h"
 #include "cli/base/output_file.h"
+#include "cli/plan/plan_memories_report.h"
 #include "cli/plan/plan_packed.h"
 #include "cli/plan/plan_quantized.h"
 #include "cli/base/plural.h"
@@ -195,8 +196,10 @@ static void print_fusions(const etx_export_report* report, bool in_full) {
 void etx_plan_report_print(const char* path, const etx_export_report* report,
                            bool in_full) {
   const int width = name_width(report);
-  printf("arena 1, scratch: %" PRIu64 " bytes, the maximum over the methods\n",
-         report->scratch_bytes);
+  printf(
+      "%s: %" PRIu64 " bytes, the maximum over the methods\n",
+      report->memory_count > 1 ? "scratch in all memories" : "arena 1, scratch",
+      report->scratch_bytes);
   printf("  %-*s %12s %12s %7s %9s %6s %6s  %s\n", width, "method", "bytes",
          "lower bound", "gap", "steps", "instr", "values",
          "algorithm, operator at the peak");
@@ -206,6 +209,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
   print_verdict(report);
   print_smaller_sizes(report);
   print_concurrent(report);
+  etx_plan_memories_print(report, in_full);
   for (size_t i = 0; in_full && i < report->method_count; ++i) {
     print_savings(&report->methods[i]);
   }
@@ -268,7 +272,8 @@ static json_t* json_of_gaps(const etx_export_block* block) {
 }
 
 // The blocks that the planner placed, with their offsets.
-static json_t* json_of_blocks(const etx_export_method_report* method) {
+static json_t* json_of_blocks(const etx_export_report* report,
+                              const etx_export_method_report* method) {
   json_t* const blocks = json_array();
   for (size_t i = 0; i < method->block_count; ++i) {
     const etx_export_block* const block = &method->blocks[i];
@@ -276,6 +281,11 @@ static json_t* json_of_blocks(const etx_export_method_report* method) {
     json_object_set_new(row, "name", etx_json_text(block->name));
     set_bytes(row, "bytes", block->bytes);
     set_bytes(row, "offset", block->offset);
+    if (report->memory_count > 1) {
+      json_object_set_new(row, "memory",
+                          etx_json_text(report->memories[block->memory].name));
+      set_bytes(row, "traffic", block->traffic);
+    }
     json_object_set_new(row, "start", etx_json_unsigned(block->start));
     json_object_set_new(row, "end", etx_json_unsigned(block->end));
     json_object_set_new(row, "gaps", json_of_gaps(block));
@@ -306,7 +316,8 @@ static void set_savings(json_t* object,
   json_object_set_new(object, "peak", json_of_peak(method));
 }
 
-static json_t* json_of_method(const etx_export_method_report* method) {
+static json_t* json_of_method(const etx_export_report* report,
+                              const etx_export_method_report* method) {
   json_t* const object = json_object();
   json_object_set_new(object, "name", etx_json_text(method->name));
   json_object_set_new(object, "scratch_bytes",
@@ -314,7 +325,11 @@ static json_t* json_of_method(const etx_export_method_report* method) {
   json_object_set_new(object, "lower_bound",
                       etx_json_unsigned(method->lower_bound));
   set_savings(object, method);
-  json_object_set_new(object, "blocks", json_of_blocks(method));
+  if (report->memory_count > 0) {
+    json_object_set_new(object, "memories",
+                        etx_plan_method_memories_json(report, method));
+  }
+  json_object_set_new(object, "blocks", json_of_blocks(report, method));
   json_object_set_new(object, "planned_values",
                       etx_json_unsigned(method->value_count));
   json_object_set_new(object, "instructions",
@@ -362,7 +377,7 @@ json_t* etx_plan_report_json(const char* path,
   json_t* const methods = json_array();
   json_t* const copies = json_array();
   for (size_t i = 0; i < report->method_count; ++i) {
-    json_array_append_new(methods, json_of_method(&report->methods[i]));
+    json_array_append_new(methods, json_of_method(report, &report->methods[i]));
   }
   for (size_t i = 0; i < report->copy_count; ++i) {
     json_array_append_new(copies, json_of_copy(&report->copies[i]));
@@ -397,6 +412,9 @@ json_t* etx_plan_report_json(const char* path,
   json_object_set_new(root, "quantize_rules", etx_plan_rules_json(report));
   json_object_set_new(root, "packed", etx_plan_packed_json(report));
   json_object_set_new(root, "concurrent", concurrent);
+  if (report->memory_count > 0) {
+    json_object_set_new(root, "memories", etx_plan_memories_json(report));
+  }
   return root;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/verify/verify_internal.h"
 #include "cli/verify/verify_state.h"
 #include "format/cache_table/cache_table.h"
+#include "format/memory_table/memory_table.h"
 #include "format/source_map/source_map.h"
 
 static const char* const level_names[] = {"proved", "structure", "allocation",
@@ -78,6 +79,22 @@ static etx_status prove_plans(etx_verify_program_state* program,
   return etx_verify_concurrent(program);
 }
 
+// Counts the memories. Methods that may run at the same time are proved for one
+// arena of scratch alone.
+static etx_status check_memories(const etx_pte* pte, const etx_blob* blob,
+                                 size_t* out_count, etx_diag* diag) {
+  etx_memory_table table;
+  const etx_status status = etx_memory_table_open(&table, pte, diag);
+  *out_count = 0;
+  if (status != ETX_OK) return status == ETX_NOT_FOUND ? ETX_OK : status;
+  *out_count = etx_memory_table_count(&table);
+  if (*out_count == 1 || etx_blob_concurrent_count(blob) == 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_BAD_PLAN,
+                       "the program has %z memories and methods that may run "
+                       "at the same time, expected one of the two",
+                       *out_count);
+}
+
 static etx_status prove(etx_bytes file, etx_verify_report* report,
                         etx_diag* diag) {
   const etx_pte_limits limits = {.reports_bad_plan = true};
@@ -96,9 +113,12 @@ static etx_status prove(etx_bytes file, etx_verify_report* report,
     const etx_status caches = etx_cache_table_open(&table, &pte, &blob, diag);
     if (caches != ETX_OK && caches != ETX_NOT_FOUND) return caches;
   }
-  if (found == ETX_OK) report->state_count = etx_blob_state_count(&blob);
   etx_verify_program_state program;
   memset(&program, 0, sizeof program);
+  if (found == ETX_OK) {
+    report->state_count = etx_blob_state_count(&blob);
+    ETX_TRY(check_memories(&pte, &blob, &program.memory_count, diag));
+  }
   program.pte = &pte;
   program.blob = report->is_stock ? NULL : &blob;
   program.memory = &memory;

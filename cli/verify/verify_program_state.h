@@ -11,17 +11,19 @@ typedef struct etx_verify_persistent_tensor {
   etx_text method;
   etx_text name;  // fully qualified, may be empty
   uint32_t value;
+  uint32_t arena;
   etx_verify_range range;  // bytes of its arena
 } etx_verify_persistent_tensor;
 
 typedef struct etx_verify_program_state {
   const etx_pte* pte;
   const etx_blob* blob;  // NULL: a stock file
+  size_t memory_count;   // of the table of memories; 0: there is none
   etx_verify_arena* memory;
   etx_diag* diag;
   etx_verify_persistent_tensor* states;  // in arena 2
   size_t state_count, state_capacity;
-  etx_verify_persistent_tensor* outputs;  // stable outputs, in arena 1
+  etx_verify_persistent_tensor* outputs;  // stable outputs, in scratch
   size_t output_count, output_capacity;
 } etx_verify_program_state;
 

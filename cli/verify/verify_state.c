@@ -1,3 +1,4 @@
+#include "format/memory_table/memory_table.h"
 #include "cli/verify/verify_state.h"
 
 #include <stdlib.h>
@@ -27,19 +28,22 @@ static etx_status append(etx_verify_arena* memory,
   return ETX_OK;
 }
 
-// A file of etx has two arenas, and the second one has only states and views of
-// states.
-static etx_status check_planned(const etx_verify_method* m, uint32_t v,
-                                const etx_pte_tensor* tensor) {
+// A file of etx has an arena of states, which has only states and views of
+// states, and an arena of scratch for each of its memories.
+static etx_status check_planned(const etx_verify_method* m,
+                                const etx_verify_program_state* program,
+                                uint32_t v, const etx_pte_tensor* tensor) {
   const etx_verify_value* const value = &m->values[v];
-  if (tensor->memory_id != ETX_MEMORY_SCRATCH &&
-      tensor->memory_id != ETX_MEMORY_STATE) {
+  const uint32_t most = program->memory_count > 1
+                            ? etx_memory_arena_of(program->memory_count - 1)
+                            : ETX_MEMORY_STATE;
+  if (tensor->memory_id == 0 || tensor->memory_id > most) {
     return etx_verify_refuse(m,
                              "value '%u' is in arena '%u', expected %u "
-                             "(scratch) or %u (state)",
+                             "(state), or %u to %u (scratch)",
                              (uint64_t)v, (uint64_t)tensor->memory_id,
-                             (uint64_t)ETX_MEMORY_SCRATCH,
-                             (uint64_t)ETX_MEMORY_STATE);
+                             (uint64_t)ETX_MEMORY_STATE,
+                             (uint64_t)ETX_MEMORY_SCRATCH, (uint64_t)most);
   }
   const bool is_named = tensor->name.size > 0;
   const bool is_in_state = tensor->memory_id == ETX_MEMORY_STATE;
@@ -79,6 +83,7 @@ static etx_verify_persistent_tensor persistent_of(
       m->name,
       tensor->name,
       v,
+      tensor->memory_id,
       {tensor->memory_offset, tensor->memory_offset + bytes}};
 }
 
@@ -87,7 +92,7 @@ static etx_status collect_states(const etx_verify_method* m,
   for (uint32_t v = 0; v < m->value_count; ++v) {
     if (m->values[v].storage != ETX_VERIFY_STORAGE_PLANNED) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
-    if (m->blob != NULL) ETX_TRY(check_planned(m, v, &tensor));
+    if (m->blob != NULL) ETX_TRY(check_planned(m, program, v, &tensor));
     if (!m->values[v].is_state || tensor.memory_id != ETX_MEMORY_STATE) {
       continue;
     }
@@ -125,7 +130,7 @@ static etx_status collect_outputs(const etx_verify_method* m,
     if (value->storage == ETX_VERIFY_STORAGE_NONE) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
     const bool is_scratch = value->storage == ETX_VERIFY_STORAGE_PLANNED &&
-                            tensor.memory_id == ETX_MEMORY_SCRATCH;
+                            tensor.memory_id != ETX_MEMORY_STATE;
     if (output.lifetime == ETX_LIFETIME_STATE && is_scratch) {
       return etx_verify_refuse(m,
                                "output '%t' is in scratch, expected a state or "
@@ -300,7 +305,7 @@ static etx_status check_against(const etx_verify_program_state* p,
                                 const etx_pte_plan* plan, size_t value) {
   const etx_pte_tensor tensor = etx_pte_value_at(plan, value).as.tensor;
   const etx_text method = etx_pte_plan_name(plan);
-  if (!tensor.has_allocation || tensor.memory_id != ETX_MEMORY_SCRATCH) {
+  if (!tensor.has_allocation || tensor.memory_id == ETX_MEMORY_STATE) {
     return ETX_OK;
   }
   const etx_verify_range range = {
@@ -309,6 +314,7 @@ static etx_status check_against(const etx_verify_program_state* p,
   for (size_t i = 0; i < p->output_count; ++i) {
     const etx_verify_persistent_tensor* const output = &p->outputs[i];
     if (etx_text_equal(output->method, method) ||
+        output->arena != tensor.memory_id ||
         !etx_verify_overlap(output->range, range)) {
       continue;
     }

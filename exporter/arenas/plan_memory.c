@@ -1,5 +1,6 @@
 #include "exporter/arenas/plan_memory.h"
 
+#include "exporter/arenas/board_memories.h"
 #include "exporter/arenas/concurrent_methods.h"
 #include "exporter/placement/liveness.h"
 #include "exporter/arenas/plan_sizes.h"
@@ -13,6 +14,7 @@ typedef struct memory_planner {
   const char* algorithm;
   bool keeps_regions_apart;
   bool takes_layouts;
+  uint64_t limits[ETX_MEMORY_TABLE_MOST];  // of the memories
   etx_diag* diag;
   etx_pool pool;  // freed at the end of the call
 } memory_planner;
@@ -196,45 +198,82 @@ static etx_status choose_order(memory_planner* p, const etx_ir_method* method,
   return ETX_OK;
 }
 
+// What is planned of a method.
+typedef struct method_blocks {
+  const etx_ir_method* method;
+  etx_placement* placement;
+  etx_region_memory regions;
+  collected_blocks c;
+  etx_plan_problem problem;  // of these blocks
+  etx_plan_gap* gaps;
+  size_t gap_count;
+} method_blocks;
+
+// The plan of a method in one memory.
+static etx_status plan_arena(memory_planner* p, const method_blocks* b,
+                             etx_memory_plan* memory) {
+  etx_plan_solution solution = {0};
+  ETX_TRY(solve(p, &b->problem, &solution));
+  ETX_TRY(use_gaps(p, &b->problem, b->gaps, b->gap_count, &solution));
+  if (b->gap_count == 0 && p->algorithm == NULL) {
+    etx_plan_spread(&b->problem, &solution);
+    ETX_TRY(choose_order(p, b->method, b->placement, &b->c, &solution, memory));
+  }
+  set_offsets(b->placement, &b->regions, &b->c, solution.offsets);
+  memory->planned_bytes = solution.arena_bytes;
+  memory->lower_bound = solution.lower_bound;
+  memory->block_count = b->problem.block_count;
+  memory->algorithm = solution.algorithm;
+  memory->steps = solution.steps;
+  return ETX_OK;
+}
+
+static etx_status plan_blocks(memory_planner* p, const method_blocks* b,
+                              const etx_live_interval* lifetimes,
+                              etx_memory_plan* memory) {
+  if (!etx_board_memories_used(p->module)) return plan_arena(p, b, memory);
+  // If all of it fits into the fastest memory, the others are not needed.
+  ETX_TRY(plan_arena(p, b, memory));
+  if (memory->planned_bytes <= p->limits[0]) {
+    memory->memory_bytes[0] = memory->planned_bytes;
+    return etx_board_memories_traffic(&p->pool, b->method, b->placement,
+                                      memory);
+  }
+  memory->layout_count = 0;
+  memory->worst_ratio = 0;
+  const etx_board_method board = {.module = p->module,
+                                  .method = b->method,
+                                  .lifetimes = lifetimes,
+                                  .limits = p->limits};
+  return etx_board_memories_plan(&p->pool, &board, b->placement, memory,
+                                 p->diag);
+}
+
 static etx_status plan_method(memory_planner* p, const etx_ir_method* method,
                               etx_placement* placement,
                               etx_live_interval* lifetimes,
                               etx_memory_plan* memory) {
-  memory->worst_ratio = 0;
-  memory->layout_count = 0;
-  etx_region_memory regions = {NULL, 0, NULL, NULL};
-  collected_blocks c;
+  method_blocks b = {.method = method, .placement = placement};
   if (p->keeps_regions_apart) {
     ETX_TRY(etx_region_memory_plan(&p->pool, method, placement, lifetimes,
-                                   p->module->alignment, &regions));
+                                   p->module->alignment, &b.regions));
   }
-  ETX_TRY(collect(p, placement, lifetimes, &regions, &c));
-  const etx_plan_problem problem = {.blocks = c.blocks, .block_count = c.count};
-  etx_plan_gap* gaps = NULL;
-  size_t gap_count = 0;
-  ETX_TRY(collect_gaps(p, lifetimes, c.storages, c.storage_count, &gaps,
-                       &gap_count));
-  etx_plan_solution solution = {0};
-  etx_status status = solve(p, &problem, &solution);
-  if (status == ETX_OK) {
-    status = use_gaps(p, &problem, gaps, gap_count, &solution);
-  }
+  ETX_TRY(collect(p, placement, lifetimes, &b.regions, &b.c));
+  b.problem =
+      (etx_plan_problem){.blocks = b.c.blocks, .block_count = b.c.count};
+  ETX_TRY(collect_gaps(p, lifetimes, b.c.storages, b.c.storage_count, &b.gaps,
+                       &b.gap_count));
+  const etx_status status = plan_blocks(p, &b, lifetimes, memory);
   if (status != ETX_OK) {
     etx_diag_append(p->diag, ", in the plan of method '%t'", method->name);
     return status;
   }
-  if (gap_count == 0 && p->algorithm == NULL) {
-    etx_plan_spread(&problem, &solution);
-    ETX_TRY(choose_order(p, method, placement, &c, &solution, memory));
-  }
-  set_offsets(placement, &regions, &c, solution.offsets);
-  memory->planned_bytes = solution.arena_bytes;
-  memory->lower_bound = solution.lower_bound;
-  memory->block_count = problem.block_count;
-  memory->algorithm = solution.algorithm;
-  memory->steps = solution.steps;
-  return find_peak(p, &problem, gaps, gap_count, method->node_count,
+  return find_peak(p, &b.problem, b.gaps, b.gap_count, method->node_count,
                    &memory->peak_node);
+}
+
+static size_t last_memory(const etx_ir_module* module) {
+  return module->memory_count == 0 ? 0 : module->memory_count - 1;
 }
 
 // Moves the plan of each method to the start of its range.
@@ -249,7 +288,7 @@ static etx_status assign_ranges(memory_planner* p, etx_placement* placements,
   ETX_TRY(etx_concurrent_methods_ranges(p->module, bytes, starts));
   for (size_t m = 0; m < count; ++m) {
     memory[m].range_start = starts[m];
-    memory[m].scratch_bytes = starts[m] + bytes[m];
+    memory[m].memory_bytes[0] = starts[m] + bytes[m];
     // Layouts start at 0, where another method may run.
     if (starts[m] > 0) memory[m].layout_count = 0;
     for (size_t s = 0; s < placements[m].storage_count; ++s) {
@@ -260,11 +299,12 @@ static etx_status assign_ranges(memory_planner* p, etx_placement* placements,
   return ETX_OK;
 }
 
-// Places stable outputs one after the other from `*end` on.
+// Places stable outputs one after the other from `*end` on, in the last memory.
 static etx_status place_stable_outputs(memory_planner* p,
                                        etx_placement* placement,
                                        const etx_live_interval* lifetimes,
                                        uint64_t* end, etx_memory_plan* memory) {
+  const size_t last = last_memory(p->module);
   uint64_t start = UINT64_MAX;
   for (uint32_t s = 0; s < placement->storage_count; ++s) {
     if (lifetimes[s].end == 0 || !lifetimes[s].is_stable) continue;
@@ -274,35 +314,84 @@ static etx_status place_stable_outputs(memory_planner* p,
       return ETX_OUT_OF_RANGE;
     }
     if (start == UINT64_MAX) start = storage->offset;
+    storage->memory = (uint32_t)last;
     memory->stable_bytes = *end - start;
-    memory->scratch_bytes = *end;
+    memory->memory_bytes[last] = *end;
     memory->layout_count = 0;  // they have no place for it
     ++memory->block_count;
   }
   return ETX_OK;
 }
 
+// The bytes that stable outputs of all methods take, and their padding.
+static etx_status count_stable(memory_planner* p,
+                               const etx_placement* placements,
+                               etx_live_interval* const* lifetimes,
+                               uint64_t* out_bytes) {
+  *out_bytes = 0;
+  for (size_t m = 0; m < p->module->method_count; ++m) {
+    for (size_t s = 0; s < placements[m].storage_count; ++s) {
+      if (lifetimes[m][s].end == 0 || !lifetimes[m][s].is_stable) continue;
+      if (!etx_add_u64(*out_bytes, p->module->alignment - 1, out_bytes) ||
+          !etx_add_u64(*out_bytes, placements[m].storages[s].bytes,
+                       out_bytes)) {
+        return ETX_OUT_OF_RANGE;
+      }
+    }
+  }
+  return ETX_OK;
+}
+
+// One memory is planned without regard to its capacity.
+static etx_status check_capacity(memory_planner* p,
+                                 const etx_memory_plan* memory) {
+  const etx_ir_module* const module = p->module;
+  if (module->memory_count != 1 || p->limits[0] == UINT64_MAX) return ETX_OK;
+  for (size_t m = 0; m < module->method_count; ++m) {
+    if (memory[m].memory_bytes[0] <= p->limits[0]) continue;
+    return etx_diag_fail(p->diag, ETX_BAD_PLAN,
+                         "method '%t' needs %u bytes of scratch, but memory "
+                         "'%t' has %u left for it",
+                         module->methods[m].name, memory[m].memory_bytes[0],
+                         module->memories[0].name, p->limits[0]);
+  }
+  return ETX_OK;
+}
+
 static etx_status plan_all(memory_planner* p, etx_placement* placements,
-                           etx_memory_plan* memory) {
+                           uint64_t state_bytes, etx_memory_plan* memory) {
   const size_t count = p->module->method_count;
+  const size_t last = last_memory(p->module);
   etx_live_interval** const lifetimes =
       etx_pool_take(&p->pool, count * sizeof *lifetimes);
   if (lifetimes == NULL) return ETX_OUT_OF_MEMORY;
   uint64_t end = 0;
+  uint64_t stable = 0;
   for (size_t m = 0; m < count; ++m) {
-    const etx_ir_method* const method = &p->module->methods[m];
-    ETX_TRY(etx_liveness_find(&p->pool, method, &placements[m], &lifetimes[m]));
-    ETX_TRY(plan_method(p, method, &placements[m], lifetimes[m], &memory[m]));
+    ETX_TRY(etx_liveness_find(&p->pool, &p->module->methods[m], &placements[m],
+                              &lifetimes[m]));
   }
-  ETX_TRY(assign_ranges(p, placements, lifetimes, memory));
+  ETX_TRY(count_stable(p, placements, lifetimes, &stable));
+  ETX_TRY(etx_board_memories_limits(p->module, state_bytes, stable, p->limits,
+                                    p->diag));
   for (size_t m = 0; m < count; ++m) {
-    if (memory[m].scratch_bytes > end) end = memory[m].scratch_bytes;
+    ETX_TRY(plan_method(p, &p->module->methods[m], &placements[m], lifetimes[m],
+                        &memory[m]));
+  }
+  if (!etx_board_memories_used(p->module)) {
+    ETX_TRY(assign_ranges(p, placements, lifetimes, memory));
+  }
+  for (size_t m = 0; m < count; ++m) {
+    if (memory[m].memory_bytes[last] > end) end = memory[m].memory_bytes[last];
   }
   for (size_t m = 0; m < count; ++m) {
     ETX_TRY(place_stable_outputs(p, &placements[m], lifetimes[m], &end,
                                  &memory[m]));
+    for (size_t k = 0; k <= last; ++k) {
+      memory[m].scratch_bytes += memory[m].memory_bytes[k];
+    }
   }
-  return ETX_OK;
+  return check_capacity(p, memory);
 }
 
 etx_status etx_plan_memory(const etx_ir_module* module,
@@ -318,7 +407,8 @@ etx_status etx_plan_memory(const etx_ir_module* module,
                       .takes_layouts = options->takes_layouts,
                       .diag = diag};
   etx_pool_init(&p.pool);
-  const etx_status status = plan_all(&p, placements, memory);
+  const etx_status status =
+      plan_all(&p, placements, options->state_bytes, memory);
   etx_pool_close(&p.pool);
   if (status == ETX_OK) *out_memory = memory;
   return status;

@@ -46,7 +46,8 @@ static etx_status constant_of_buffer(storage_assignment* p, uint32_t buffer,
 static etx_status storage_of(storage_assignment* p, uint32_t value,
                              uint64_t bytes, etx_storage* out_storage) {
   const etx_ir_value* const v = &p->method->values[value];
-  etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE, bytes, 0, false};
+  etx_storage storage = {
+      .kind = ETX_STORAGE_SCRATCH, .index = ETX_IR_NONE, .bytes = bytes};
   switch (v->origin) {
     case ETX_IR_FROM_NODE:
       break;

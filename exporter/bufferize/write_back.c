@@ -126,8 +126,9 @@ static etx_status save_early(write_back* w, etx_ir_mutation* mutation) {
   ETX_TRY(conflicts_of(w, target, ETX_PLACEMENT_CHECK_MUTATIONS, &conflicts));
   if (conflicts.count == 0) return ETX_OK;
   // The target's content is still needed, so the copy goes to scratch.
-  const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
-                               bytes_of(w, written), 0, false};
+  const etx_storage storage = {.kind = ETX_STORAGE_SCRATCH,
+                               .index = ETX_IR_NONE,
+                               .bytes = bytes_of(w, written)};
   return etx_placement_add_storage(w->module->pool, w->placement, &storage,
                                    &w->placement->values[written].storage);
 }

@@ -180,6 +180,12 @@ ETX_MUST_USE etx_status etx_emit_sources_build(etx_emit* emit,
 ETX_MUST_USE etx_status etx_emit_caches_build(etx_emit* emit,
                                               etx_bytes* out_data);
 
+// emit_memories.c
+
+// Builds the table of memories. Empty if the module has none.
+ETX_MUST_USE etx_status etx_emit_memories_build(etx_emit* emit,
+                                                etx_bytes* out_data);
+
 // emit_method.c
 
 // The execution plan of a method, its description for the blob, and the first

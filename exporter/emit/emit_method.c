@@ -537,17 +537,22 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
 }
 
 static etx_status finish_plan(etx_emit_method* m, const inputs_and_outputs* p,
-                              uint64_t scratch_bytes,
+                              const etx_memory_plan* memory,
                               etx_pte_plan_content* plan) {
   etx_emit* const emit = m->emit;
   const etx_state_layout* const layout = emit->program->layout;
   etx_pte_chain* const chain = etx_pool_take(emit->pool, sizeof *chain);
-  int64_t* const sizes = etx_pool_take(emit->pool, 3 * sizeof *sizes);
+  const size_t memories = emit->module->memory_count;
+  int64_t* const sizes =
+      etx_pool_take(emit->pool, (memories + 3) * sizeof *sizes);
   if (chain == NULL || sizes == NULL) return ETX_OUT_OF_MEMORY;
   chain->instructions = m->instructions;
   chain->instruction_count = m->instruction_count;
-  sizes[ETX_MEMORY_SCRATCH] = (int64_t)scratch_bytes;
+  sizes[ETX_MEMORY_SCRATCH] = (int64_t)memory->memory_bytes[0];
   sizes[ETX_MEMORY_STATE] = (int64_t)layout->bytes;
+  for (size_t k = 1; k < memories; ++k) {
+    sizes[etx_memory_arena_of(k)] = (int64_t)memory->memory_bytes[k];
+  }
   ETX_TRY(tree_of(emit, m->method->input_count, true, &plan->input_tree));
   ETX_TRY(tree_of(emit, m->method->output_count, false, &plan->output_tree));
   plan->name = m->method->name;
@@ -563,6 +568,7 @@ static etx_status finish_plan(etx_emit_method* m, const inputs_and_outputs* p,
   plan->operator_count = m->operator_count;
   plan->buffer_sizes = sizes;
   plan->buffer_size_count = layout->count == 0 ? 2 : 3;
+  if (memories > 1) plan->buffer_size_count = memories + 2;
   return ETX_OK;
 }
 
@@ -628,5 +634,5 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   out_blob->view_count = m.view_count;
   ETX_TRY(describe_layouts(&m, memory, out_blob));
   ETX_TRY(etx_emit_source(emit, source, starts, m.instruction_count));
-  return finish_plan(&m, &p, memory->scratch_bytes, out_plan);
+  return finish_plan(&m, &p, memory, out_plan);
 }

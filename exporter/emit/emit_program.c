@@ -195,7 +195,7 @@ static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
 
 // The pieces of named data of a file.
 typedef struct named_pieces {
-  etx_pte_named_data items[3];
+  etx_pte_named_data items[4];
   size_t count;
 } named_pieces;
 
@@ -209,10 +209,13 @@ static etx_bytes* add_piece(named_pieces* named, const char* key) {
 static etx_status build_named(etx_emit* emit, const etx_blob_method* methods,
                               size_t method_count, named_pieces* named) {
   etx_bytes caches = {NULL, 0};
+  etx_bytes memories = {NULL, 0};
   ETX_TRY(
       build_blob(emit, methods, method_count, add_piece(named, ETX_BLOB_KEY)));
   ETX_TRY(etx_emit_caches_build(emit, &caches));
   if (caches.size != 0) *add_piece(named, ETX_CACHE_TABLE_KEY) = caches;
+  ETX_TRY(etx_emit_memories_build(emit, &memories));
+  if (memories.size != 0) *add_piece(named, ETX_MEMORY_TABLE_KEY) = memories;
   if (emit->sources == NULL) return ETX_OK;
   return etx_emit_sources_build(emit, add_piece(named, ETX_SOURCE_MAP_KEY));
 }

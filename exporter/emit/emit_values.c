@@ -98,7 +98,7 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
   switch (storage->kind) {
     case ETX_STORAGE_SCRATCH:
       tensor->has_allocation = true;
-      tensor->memory_id = ETX_MEMORY_SCRATCH;
+      tensor->memory_id = etx_memory_arena_of(storage->memory);
       tensor->memory_offset = storage->offset + range.start;
       break;
     case ETX_STORAGE_STATE:

@@ -26,6 +26,7 @@
 #include "exporter/symbols/symbol.h"
 #include "format/base/diag.h"
 #include "format/cache_table/cache_table.h"
+#include "format/memory_table/memory_table.h"
 #include "format/ops/op_schema.h"
 #include "format/shapes/op_shapes.h"
 
@@ -236,6 +237,9 @@ typedef struct etx_ir_module {
   size_t constant_count, constant_capacity;
   etx_ir_constant_method* constant_methods;
   size_t constant_method_count, constant_method_capacity;
+  etx_memory_row* memories;  // the fastest first (memory_list.h); none: one
+                             // memory without limit
+  size_t memory_count, memory_capacity;
   etx_ir_pair* concurrent;  // sorted, no duplicates (concurrent_methods.h)
   size_t concurrent_count, concurrent_capacity;
   etx_quantize_rule* quantize;  // in order: the last that matches decides

@@ -29,7 +29,9 @@ typedef struct etx_storage {
                           // SCRATCH: position of the input that it holds, or
                           // ETX_IR_NONE
   uint64_t bytes;         // at the upper bounds
-  uint64_t offset;        // SCRATCH: in arena 1, set by etx_plan_memory
+  uint64_t offset;        // SCRATCH: in its memory, set by etx_plan_memory
+  uint32_t memory;        // SCRATCH: position of its memory in the module's
+                          // list, set by etx_plan_memory; 0 if there is none
   bool is_branch_result;  // SCRATCH: holds the result of a join, which both
                           // branches write
 } etx_storage;

@@ -40,8 +40,9 @@ static etx_status insert(const etx_placed_method* m, etx_ir_node* node,
 etx_status etx_placement_copy_insert(const etx_placed_method* m,
                                      uint32_t source, size_t position,
                                      uint32_t* out_value) {
-  const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
-                               m->placement->values[source].bytes, 0, false};
+  const etx_storage storage = {.kind = ETX_STORAGE_SCRATCH,
+                               .index = ETX_IR_NONE,
+                               .bytes = m->placement->values[source].bytes};
   etx_value_placement place = {.kind = ETX_PLACEMENT_COMPUTED,
                                .base = ETX_IR_NONE,
                                .bytes = storage.bytes};

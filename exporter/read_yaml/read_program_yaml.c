@@ -4,6 +4,7 @@
 #include "exporter/read_yaml/read_program_yaml.h"
 
 #include "exporter/arenas/concurrent_methods.h"
+#include "exporter/arenas/memory_list.h"
 #include "exporter/host/host_file.h"
 #include "exporter/host/name_pattern.h"
 #include "exporter/host/nearest_name.h"
@@ -65,7 +66,7 @@ static etx_status check_head(etx_program_file* program, etx_diag* diag) {
   ETX_TRY(etx_yaml_check_keys(program->root,
                               "etx shared_buffers weights constant_methods "
                               "initial caches dims outputs concurrent "
-                              "quantize align",
+                              "memories quantize align",
                               diag));
   if (version == NULL) return ETX_OK;
   ETX_TRY(etx_yaml_int(version, "etx", &number, diag));
@@ -378,7 +379,7 @@ static etx_status constant_entry(etx_program_file* program, const etx_yaml* key,
   return ETX_OK;
 }
 
-// ------------------------------- align, concurrent, quantize; all keys
+// --------------------- align, concurrent, memories, quantize; all keys
 
 static etx_status read_alignment(etx_program_file* program, etx_diag* diag) {
   enum { SMALLEST = 16, LARGEST = 65536 };
@@ -421,6 +422,18 @@ static etx_status concurrent_entry(etx_program_file* program,
                        reason.text);
 }
 
+static etx_status memory_entry(etx_program_file* program, const etx_yaml* key,
+                               const etx_yaml* node, etx_diag* diag) {
+  etx_diag reason;
+  (void)key;
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "memories", diag));
+  etx_diag_init(&reason);
+  const etx_status status =
+      etx_memory_list_add(program->module, node->text, &reason);
+  if (status != ETX_BAD_ARGUMENT) return status;
+  return etx_yaml_fail(node, diag, "%s", reason.text);
+}
+
 static etx_status quantize_entry(etx_program_file* program, const etx_yaml* key,
                                  const etx_yaml* node, etx_diag* diag) {
   etx_diag reason;
@@ -444,6 +457,7 @@ etx_status etx_program_file_apply(etx_program_file* program) {
   const etx_status status = read_alignment(program, &diag);
   ETX_TRY(report(program, status, program->root, &diag));
   ETX_TRY(read_section(program, "concurrent", ETX_YAML_LIST, concurrent_entry));
+  ETX_TRY(read_section(program, "memories", ETX_YAML_LIST, memory_entry));
   ETX_TRY(read_section(program, "quantize", ETX_YAML_LIST, quantize_entry));
   ETX_TRY(etx_size_caps_apply(program->import));
   etx_program_check_bounds(program);

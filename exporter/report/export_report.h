@@ -17,14 +17,17 @@ typedef struct etx_export_node_range {
   uint32_t end;
 } etx_export_node_range;
 
-// A block of arena 1.
+// A block of scratch.
 typedef struct etx_export_block {
-  etx_text name;    // of a value in it
-  etx_text op;      // operator that computes the value; empty: an input
-  uint64_t bytes;   // at the upper bounds
-  uint64_t offset;  // in arena 1
-  uint32_t start;   // in use from this node on,
-  uint32_t end;     // one past the last,
+  etx_text name;     // of a value in it
+  etx_text op;       // operator that computes the value; empty: an input
+  uint64_t bytes;    // at the upper bounds
+  uint64_t offset;   // in its memory
+  uint32_t memory;   // position of its memory in the report's list
+  uint64_t traffic;  // bytes of it that a call reads and writes; only if there
+                     // are several memories
+  uint32_t start;    // in use from this node on,
+  uint32_t end;      // one past the last,
   const etx_export_node_range*
       gaps;          // but not in these: branches that leave out
   size_t gap_count;  // those which use it
@@ -41,12 +44,14 @@ typedef struct etx_export_block {
 // where sizes count as multiples of the alignment.
 typedef struct etx_export_method_report {
   etx_text name;
-  uint64_t scratch_bytes;   // of this method's plan, from byte 0 on
-  uint64_t range_start;     // of the method's part of the shared range: above 0
-                            // if it is above methods that may run at the same
-                            // time
-  uint64_t planned_bytes;   // of that range
-  uint64_t stable_bytes;    // of outputs that outlive other methods' calls
+  uint64_t scratch_bytes;  // of this method's plan, from byte 0 on
+  uint64_t range_start;    // of the method's part of the shared range: above 0
+                           // if it is above methods that may run at the same
+                           // time
+  uint64_t planned_bytes;  // of that range
+  uint64_t stable_bytes;   // of outputs that outlive other methods' calls
+  const uint64_t* memory_bytes;    // scratch in each memory of the report
+  const uint64_t* memory_traffic;  // bytes that a call reads and writes there
   uint64_t lower_bound;     // no plan of the shared range can be smaller; if
                             // it equals planned_bytes, the plan is optimal
   uint64_t naive_bytes;     // if every value had memory of its own
@@ -61,7 +66,7 @@ typedef struct etx_export_method_report {
   etx_export_block* peak_values;  // live at the peak, the largest first; named
                                   // by the last value computed in them
   size_t peak_value_count;
-  etx_export_block* blocks;  // all of arena 1; named by the first one
+  etx_export_block* blocks;  // all of them; named by the first value
   size_t block_count;
   size_t value_count;  // planned values
   size_t instruction_count;
@@ -98,9 +103,11 @@ typedef struct etx_export_report {
   size_t rule_count;
   const etx_packed* packed;  // weights, if packing is on
   size_t packed_count;
-  uint64_t pack_copy_bytes;       // of weights that are stored twice
-  uint64_t pack_budget;           // the most that these may have
-  const etx_ir_pair* concurrent;  // methods that may run at the same time
+  uint64_t pack_copy_bytes;        // of weights that are stored twice
+  uint64_t pack_budget;            // the most that these may have
+  const etx_memory_row* memories;  // that were planned for, the fastest first
+  size_t memory_count;             // 0: one memory without limit
+  const etx_ir_pair* concurrent;   // methods that may run at the same time
   size_t concurrent_count;
   uint64_t scratch_bytes;  // maximum over methods
   uint64_t method_bytes;   // sum over methods: one arena for each of them

@@ -1,5 +1,6 @@
 #include "exporter/report/memory_account.h"
 
+#include "exporter/arenas/memory_traffic.h"
 #include "exporter/placement/liveness.h"
 
 typedef struct accounting {
@@ -108,11 +109,17 @@ static etx_status describe_storages(const accounting* a, bool by_first,
                                     etx_export_block** out_blocks) {
   const size_t count = a->placement->storage_count;
   etx_export_block* const blocks = etx_pool_take(work, count * sizeof *blocks);
+  uint64_t* traffic = NULL;
   if (blocks == NULL) return ETX_OUT_OF_MEMORY;
+  if (a->module->memory_count > 1) {
+    ETX_TRY(etx_memory_traffic_find(work, a->method, a->placement, &traffic));
+  }
   name_blocks(a, by_first, blocks);
   for (size_t s = 0; s < count; ++s) {
     blocks[s].bytes = a->placement->storages[s].bytes;
     blocks[s].offset = a->placement->storages[s].offset;
+    blocks[s].memory = a->placement->storages[s].memory;
+    blocks[s].traffic = traffic == NULL ? 0 : traffic[s];
     blocks[s].start = a->lifetimes[s].start;
     blocks[s].end = a->lifetimes[s].end;
     blocks[s].is_stable = a->lifetimes[s].is_stable;

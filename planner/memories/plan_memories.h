@@ -26,16 +26,16 @@
 
 enum { ETX_PLAN_MOST_MEMORIES = 8 };
 
-typedef struct etx_plan_memory {
+typedef struct etx_plan_memory_limit {
   uint64_t capacity;  // bytes; UINT64_MAX: no limit
   uint64_t cost;      // of a byte that is read or written, from 1 to 2^16
-} etx_plan_memory;
+} etx_plan_memory_limit;
 
 typedef struct etx_plan_memories_problem {
-  const etx_plan_problem* problem;  // its capacity is ignored
-  const uint64_t* traffic;          // by block: bytes read and written
-  const etx_plan_memory* memories;  // the fastest first
-  size_t memory_count;              // 1 to ETX_PLAN_MOST_MEMORIES
+  const etx_plan_problem* problem;        // its capacity is ignored
+  const uint64_t* traffic;                // by block: bytes read and written
+  const etx_plan_memory_limit* memories;  // the fastest first
+  size_t memory_count;                    // 1 to ETX_PLAN_MOST_MEMORIES
 } etx_plan_memories_problem;
 
 typedef struct etx_plan_memories_solution {

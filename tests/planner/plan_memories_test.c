@@ -145,7 +145,7 @@ static void small_plans_are_near_the_cheapest(void** state) {
     const uint64_t bytes = total_bytes(count);
     const uint64_t fast = random_below(&seed, bytes + 1);
     const uint64_t slow = bytes / 2 + random_below(&seed, bytes + 1);
-    const etx_plan_memory memories[] = {
+    const etx_plan_memory_limit memories[] = {
         {fast, 1}, {round % 2 == 0 ? UINT64_MAX : slow, 4}};
     etx_plan_problem problem = problem_of(blocks, count);
     problem.steps = STEPS;
@@ -184,12 +184,12 @@ static void larger_plans_are_valid(void** state) {
     const uint64_t share = 10 + random_below(&seed, 90);
     etx_plan_problem problem = problem_of(blocks, count);
     problem.steps = STEPS;
-    const etx_plan_memory one[] = {{UINT64_MAX, 1}};
+    const etx_plan_memory_limit one[] = {{UINT64_MAX, 1}};
     const etx_plan_memories_problem whole = {&problem, traffic, one, 1};
     assert_int_equal(solve_memories(&whole), ETX_OK);
     check_plan(&whole);
     const uint64_t peak = made.solution.arena_bytes[0];
-    const etx_plan_memory three[] = {
+    const etx_plan_memory_limit three[] = {
         {peak * share / 200, 1}, {peak * share / 100, 3}, {UINT64_MAX, 9}};
     const etx_plan_memories_problem given = {&problem, traffic, three, 3};
     assert_int_equal(solve_memories(&given), ETX_OK);
@@ -206,7 +206,7 @@ static void memories_that_are_too_small_are_refused(void** state) {
   blocks[1] = block_of(1, 4, 60);
   traffic[0] = traffic[1] = 1;
   const etx_plan_problem problem = problem_of(blocks, 2);
-  const etx_plan_memory memories[] = {{50, 1}, {100, 2}};
+  const etx_plan_memory_limit memories[] = {{50, 1}, {100, 2}};
   etx_plan_memories_problem given = {&problem, traffic, memories, 2};
   assert_int_equal(solve_memories(&given), ETX_BAD_PLAN);
   etx_arena_init(&work, memory, sizeof memory);
@@ -235,7 +235,7 @@ static void blocks_leave_a_memory_for_those_that_need_it(void** state) {
   blocks[1] = block_of(0, 4, 40);
   traffic[1] = 1000;
   const etx_plan_problem problem = problem_of(blocks, 2);
-  const etx_plan_memory memories[] = {{100, 1}, {60, 2}};
+  const etx_plan_memory_limit memories[] = {{100, 1}, {60, 2}};
   const etx_plan_memories_problem given = {&problem, traffic, memories, 2};
   assert_int_equal(solve_memories(&given), ETX_OK);
   check_plan(&given);

@@ -35,8 +35,8 @@ static etx_text argument_name(const etx_call* call, size_t index) {
   return argument.name;
 }
 
-etx_status (etx_call_refuse)(const etx_call* call, etx_status status,
-                           const char* format, ...) {
+etx_status(etx_call_refuse)(const etx_call* call, etx_status status,
+                            const char* format, ...) {
   char text[ETX_DIAG_TEXT_BYTES];
   va_list list;
   va_start(list, format);
@@ -69,6 +69,7 @@ static etx_status check_built(const etx_call* call, size_t index,
 }
 
 etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call) {
+  if (ETX_DYNAMIC) call->run = NULL;  // see etx_call_is_again
   for (size_t i = 0; i < call->argument_count; ++i) {
     const etx_value* value = call->arguments[i];
     ETX_TRY(check_built(call, i, value));
@@ -125,7 +126,6 @@ etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b) {
 
 etx_status etx_call_check_contiguous(const etx_call* call, size_t index) {
   if (etx_tensor_is_contiguous(etx_call_tensor(call, index))) return ETX_OK;
-  return etx_call_refuse(call, ETX_UNSUPPORTED,
-                         "'%t' is not contiguous",
+  return etx_call_refuse(call, ETX_UNSUPPORTED, "'%t' is not contiguous",
                          argument_name(call, index));
 }

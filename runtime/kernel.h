@@ -12,7 +12,8 @@
 // sizes it reads later.
 //
 // prepare is called again when sizes change, and never between two runs of
-// equal sizes. Data pointers may change between prepare and run.
+// equal sizes. Data pointers may change between prepare and run. What does not
+// depend on sizes need not be done again (etx_call_is_again).
 //
 // Rows without temporaries leave `temporary_bytes` NULL in the table. Those
 // with them state the maximum over all sizes up to the bound, from a call
@@ -21,6 +22,7 @@
 #ifndef ETX_RUNTIME_KERNEL_H
 #define ETX_RUNTIME_KERNEL_H
 
+#include "format/base/build_parts.h"
 #include "format/base/diag.h"
 #include "format/ops/op_schema.h"
 #include "runtime/built_types.h"
@@ -102,6 +104,16 @@ extern const etx_kernel_table etx_all_kernels;
 
 // Finds a kernel; NULL if the table does not have it.
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
+
+// True in a `prepare` that has succeeded before with this call, if only sizes
+// and strides have changed since: types, ranks, numbers, texts and which
+// arguments are None are the same. `run` and `prepared` have what it left then,
+// so checks and choices that depend on nothing else need not be made again.
+// `temporary_bytes` need not be stated again, either: where they matter, the
+// runtime asks the kernel's row. Ask before `run` is set.
+static inline bool etx_call_is_again(const etx_call* call) {
+  return ETX_DYNAMIC && call->run != NULL;
+}
 
 // Prepares a call that does not come from a loaded method, so its types are not
 // checked yet: refuses those that this build leaves out (built_types.h).

@@ -169,6 +169,7 @@ typedef struct etx_size_tensor {
 typedef struct etx_size_record {
   uint32_t leader;   // first record whose prepared call is valid for this one
   bool may_be_idle;  // for some sizes it has nothing to do
+  bool has_fixed_numbers;  // no number that it reads varies
 } etx_size_record;
 
 typedef struct etx_method_step {

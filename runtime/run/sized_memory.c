@@ -16,10 +16,15 @@ size_t etx_method_temporary_needed(const etx_method* method) {
   }
   for (size_t i = 0; i < method->record_count; ++i) {
     const etx_method_record* const record = &method->records[i];
-    if (record->kind == ETX_RECORD_KERNEL &&
-        record->call.temporary_bytes > most) {
-      most = record->call.temporary_bytes;
+    if (record->kind != ETX_RECORD_KERNEL ||
+        record->kernel->temporary_bytes == NULL) {
+      continue;
     }
+    size_t bytes = 0;
+    if (record->kernel->temporary_bytes(&record->call, &bytes) != ETX_OK) {
+      return method->temporary.size;
+    }
+    if (bytes > most) most = bytes;
   }
   return most;
 }

@@ -244,12 +244,15 @@ static etx_status take_arguments(etx_method* method,
   return ETX_OK;
 }
 
-etx_status etx_method_prepare_kernel(etx_method* method,
-                                     etx_method_record* record) {
+// Prepares the kernel of a call whose arguments have their sizes.
+static etx_status prepare_kernel(etx_method* method,
+                                 etx_method_record* record) {
   etx_call* call = &record->call;
   call->run = NULL;
   call->temporary_bytes = 0;
-  ETX_TRY(record->kernel->prepare(call));
+  const etx_status status = record->kernel->prepare(call);
+  if (ETX_DYNAMIC && status != ETX_OK) call->run = NULL;
+  ETX_TRY(status);
   if (call->temporary_bytes > method->temporary.size) {
     return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,
                          "kernel needs %z temporary bytes, its row stated %z",
@@ -317,7 +320,7 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (is_match) {
     etx_call_reuse_prepared(&record->call, &cached->call);
   } else {
-    ETX_TRY(etx_method_prepare_kernel(method, record));
+    ETX_TRY(prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) {
     record->is_prepared = true;
@@ -350,7 +353,7 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
   if (!ETX_DYNAMIC || !record->is_prepared) {
-    ETX_TRY(etx_method_prepare_kernel(method, record));
+    ETX_TRY(prepare_kernel(method, record));
   }
   if (ETX_DYNAMIC) record->is_prepared = true;
   ETX_TRY(run_scalar(method, call));

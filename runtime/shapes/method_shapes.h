@@ -10,7 +10,8 @@
 void etx_method_restart(etx_method* method);
 // Gives numbers that the caller sets their present values.
 void etx_method_restart_integers(etx_method* method);
-// The same as etx_method_restart for late values only. Sets their data pointers, too.
+// The same as etx_method_restart for late values only. Sets their data
+// pointers, too.
 void etx_method_restart_late(etx_method* method);
 // The same for one value. A number keeps its content.
 void etx_method_restart_value(etx_method* method, const etx_value* value);
@@ -30,10 +31,6 @@ ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
 ETX_MUST_USE etx_status
 etx_method_bind_checked(etx_method* method, const etx_method_record* record);
 
-// Prepares the kernel of a call whose arguments have their sizes. Failures as
-// above.
-ETX_MUST_USE etx_status etx_method_prepare_kernel(etx_method* method,
-                                                  etx_method_record* record);
 // Takes over what prepare left in an equal call.
 static inline void etx_call_reuse_prepared(etx_call* call,
                                            const etx_call* from) {

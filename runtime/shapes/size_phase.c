@@ -102,6 +102,19 @@ static bool bind_view(etx_method* method, etx_method_record* record) {
   return target->bytes == source->bytes;
 }
 
+// The full phase, which runs next if this fails, has the message.
+static bool prepare_again(const etx_method* method, etx_method_record* record,
+                          bool has_fixed_numbers) {
+  etx_call* const call = &record->call;
+  if (!has_fixed_numbers) call->run = NULL;
+  if (record->kernel->prepare(call) == ETX_OK &&
+      call->temporary_bytes <= method->temporary.size) {
+    return true;
+  }
+  call->run = NULL;
+  return false;
+}
+
 static bool prepare_kernel(etx_method* method, size_t index) {
   etx_method_record* const record = &method->records[index];
   const etx_size_record* const row = &method->sizes.records[index];
@@ -114,7 +127,7 @@ static bool prepare_kernel(etx_method* method, size_t index) {
   if (row->leader != index) {
     etx_call_reuse_prepared(&record->call, &method->records[row->leader].call);
   } else if (!record->has_fixed_sizes &&
-             etx_method_prepare_kernel(method, record) != ETX_OK) {
+             !prepare_again(method, record, row->has_fixed_numbers)) {
     return false;
   }
   if (row->may_be_idle) record->is_idle = etx_call_is_idle(method, record);

@@ -392,6 +392,20 @@ static bool may_write_nothing(program_builder* b,
   return false;
 }
 
+static bool has_fixed_numbers(program_builder* b, const etx_call* call) {
+  for (size_t i = 0; i < call->argument_count; ++i) {
+    etx_value_span values = etx_call_argument_values(call, i);
+    for (; values.at != values.end; ++values.at) {
+      const etx_value* const value = *values.at;
+      if (value != NULL && value->kind != ETX_VALUE_TENSOR &&
+          varies(b, value)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // ---- outputs that never overlap other arguments ----
 
 // The block of scratch that a tensor starts; ETX_NO_INDEX: it starts none.
@@ -449,8 +463,9 @@ static void join_records(program_builder* b) {
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_size_record* const row = &method->sizes.records[i];
     b->record = &method->records[i];
-    *row = (etx_size_record){(uint32_t)i, false};
+    *row = (etx_size_record){(uint32_t)i, false, false};
     if (b->record->kind != ETX_RECORD_KERNEL) continue;
+    row->has_fixed_numbers = has_fixed_numbers(b, &b->record->call);
     row->leader = find_leader(b, i);
     row->may_be_idle = etx_op_only_sizes(b->record->call.op) ||
                        b->record->call.op->id == ETX_OP_cat_out ||

@@ -232,7 +232,9 @@ static etx_status check_types(const etx_call* call, const sdpa_schema* f) {
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_temporary_attention(call, &call->temporary_bytes));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_attention(call, &call->temporary_bytes));
+  }
   call->run = run;
   return ETX_OK;
 }

@@ -178,6 +178,7 @@ static etx_status check_floats(const etx_call* call, size_t argument,
 }
 
 etx_status etx_kernel_attention_out_prepare(etx_call* call) {
+  if (etx_call_is_again(call)) return ETX_OK;
   ETX_TRY(check_floats(call, QUERY, false));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, KEY));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, VALUE));

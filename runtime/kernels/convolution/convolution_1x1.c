@@ -192,6 +192,9 @@ etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
   // The positions of an image are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_panels_input));
   ETX_TRY(etx_convolution_epilogue_check(call));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_convolution_panels(call, &call->temporary_bytes));
+  }
   call->run = run;
-  return etx_temporary_convolution_panels(call, &call->temporary_bytes);
+  return ETX_OK;
 }

@@ -272,6 +272,9 @@ etx_status etx_kernel_convolution_backward_out_prepare(etx_call* call) {
                                       ETX_ARG_convolution_backward_grad_output,
                                       ETX_ARG_convolution_backward_out0 + i));
   }
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_convolution_backward(call, &call->temporary_bytes));
+  }
   call->run = run_backward;
-  return etx_temporary_convolution_backward(call, &call->temporary_bytes);
+  return ETX_OK;
 }

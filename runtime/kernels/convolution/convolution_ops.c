@@ -89,7 +89,8 @@ static etx_status run_convolution_chain(etx_call* call) {
   return ETX_OK;
 }
 
-etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
+// Checks the types, and states temporary memory.
+static etx_status prepare_floats(etx_call* call) {
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_call_check_dtype(call, i, ETX_DTYPE_FLOAT32));
   }
@@ -99,11 +100,16 @@ etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
   }
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_convolution_chain_out,
                                ETX_DTYPE_FLOAT32));
+  return etx_temporary_convolution(call, &call->temporary_bytes);
+}
+
+etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
+  if (!etx_call_is_again(call)) ETX_TRY(prepare_floats(call));
   // Planes of results are rows of the chain only if they are contiguous.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_convolution_chain_out));
+  ETX_TRY(etx_chain_check(call, ETX_ARG_convolution_chain_others, 10));
   call->run = run_convolution_chain;
-  ETX_TRY(etx_temporary_convolution(call, &call->temporary_bytes));
-  return etx_chain_check(call, ETX_ARG_convolution_chain_others, 10);
+  return ETX_OK;
 }
 
 etx_status etx_kernel_convolution_packed_out_prepare(etx_call* call) {
@@ -112,6 +118,7 @@ etx_status etx_kernel_convolution_packed_out_prepare(etx_call* call) {
 }
 
 etx_status etx_kernel_convolution_out_prepare(etx_call* call) {
+  if (etx_call_is_again(call)) return ETX_OK;
   ETX_TRY(etx_call_check_real(call, ETX_ARG_convolution_input));
   if (etx_call_tensor(call, ETX_ARG_convolution_input)->dtype ==
       ETX_DTYPE_BOOL) {

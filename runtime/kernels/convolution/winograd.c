@@ -419,6 +419,9 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
 
 etx_status etx_kernel_convolution_winograd_out_prepare(etx_call* call) {
   ETX_TRY(etx_convolution_epilogue_check(call));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_winograd(call, &call->temporary_bytes));
+  }
   call->run = run;
-  return etx_temporary_winograd(call, &call->temporary_bytes);
+  return ETX_OK;
 }

@@ -228,8 +228,10 @@ static etx_status check_other(const etx_call* call, size_t others, size_t i) {
 }
 
 // Refuses parameters that are not one element.
-static etx_status check_parameters(const etx_call* call, size_t others,
-                                   const uint8_t* steps, size_t count) {
+static etx_status check_parameters(const etx_call* call, size_t others) {
+  uint8_t steps[ETX_CHAIN_STEPS_MAX];
+  const size_t count = (size_t)call->prepared[STEP_COUNT];
+  memcpy(steps, call->prepared, sizeof steps);
   for (size_t i = 0; i < count; ++i) {
     for (size_t j = etx_chain_step_parameters(steps[i]); j > 0; --j) {
       const size_t item = steps[i - j];
@@ -244,8 +246,8 @@ static etx_status check_parameters(const etx_call* call, size_t others,
   return ETX_OK;
 }
 
-etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
-  const size_t other_count = etx_call_value(call, others)->as.tensors.count;
+// Leaves the steps in `prepared`.
+static etx_status read_steps(etx_call* call, size_t other_count, size_t steps) {
   const etx_text text = etx_call_value(call, steps)->as.string;
   uint8_t words[ETX_CHAIN_STEPS_MAX] = {0};
   size_t count = 0;
@@ -258,7 +260,13 @@ etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
   }
   memcpy(call->prepared, words, sizeof words);
   call->prepared[STEP_COUNT] = (int64_t)count;
-  return check_parameters(call, others, words, count);
+  return ETX_OK;
+}
+
+etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
+  const size_t other_count = etx_call_value(call, others)->as.tensors.count;
+  if (!etx_call_is_again(call)) ETX_TRY(read_steps(call, other_count, steps));
+  return other_count == 0 ? ETX_OK : check_parameters(call, others);
 }
 
 etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {

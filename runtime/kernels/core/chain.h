@@ -30,7 +30,8 @@ typedef struct etx_chain {
 
 // For prepare: refuses a text that is not a chain, and tensors that are not
 // contiguous float32. `others` and `steps` are positions of arguments; the
-// result is the last argument. The steps fill all of `prepared`.
+// result is the last argument. The steps fill all of `prepared`. A call that is
+// prepared again (etx_call_is_again) keeps its steps.
 ETX_MUST_USE etx_status etx_chain_check(etx_call* call, size_t others,
                                         size_t steps);
 

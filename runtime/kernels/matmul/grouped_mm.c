@@ -87,7 +87,10 @@ etx_status etx_kernel_grouped_mm_out_prepare(etx_call* call) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "truth values are multiplied");
   }
-  call->run = run_groups;
   // A group has at most all rows, and fewer rows need no more memory.
-  return etx_temporary_product(call, &call->temporary_bytes);
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_product(call, &call->temporary_bytes));
+  }
+  call->run = run_groups;
+  return ETX_OK;
 }

@@ -12,22 +12,25 @@
 typedef etx_status (*temporary_function)(const etx_call* call,
                                          size_t* out_bytes);
 
-// All tensors have one type; out is contiguous. `temporary` states the bytes of
-// temporary memory, or is NULL.
-static etx_status prepare(etx_call* call, size_t first, etx_kernel_function run,
-                          temporary_function temporary) {
+static etx_status check_types(const etx_call* call, size_t first) {
   const size_t out = call->argument_count - 1;
   ETX_TRY(etx_call_check_real(call, first));
   ETX_TRY(etx_call_check_same_dtype(call, first, first + 1));
   ETX_TRY(etx_call_check_same_dtype(call, first, out));
-  ETX_TRY(etx_call_check_contiguous(call, out));
-  if (etx_call_tensor(call, first)->dtype == ETX_DTYPE_BOOL) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "truth values are multiplied");
-  }
+  if (etx_call_tensor(call, first)->dtype != ETX_DTYPE_BOOL) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are multiplied");
+}
+
+// All tensors have one type; out is contiguous. `temporary` states the bytes of
+// temporary memory, or is NULL.
+static etx_status prepare(etx_call* call, size_t first, etx_kernel_function run,
+                          temporary_function temporary) {
+  ETX_TRY(etx_call_check_contiguous(call, call->argument_count - 1));
+  if (etx_call_is_again(call)) return ETX_OK;
+  ETX_TRY(check_types(call, first));
+  if (temporary != NULL) ETX_TRY(temporary(call, &call->temporary_bytes));
   call->run = run;
-  if (temporary == NULL) return ETX_OK;
-  return temporary(call, &call->temporary_bytes);
+  return ETX_OK;
 }
 
 // The last two dimensions of `left`, or its only one as a row, times those of
@@ -311,7 +314,8 @@ static etx_status run_linear(etx_call* call) {
 
 static etx_status prepare_linear(etx_call* call, etx_kernel_function run,
                                  temporary_function temporary) {
-  if (!etx_call_is_none(call, ETX_ARG_linear_bias)) {
+  if (!etx_call_is_again(call) &&
+      !etx_call_is_none(call, ETX_ARG_linear_bias)) {
     ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input,
                                       ETX_ARG_linear_bias));
     if (etx_call_tensor(call, ETX_ARG_linear_bias)->rank > 1) {
@@ -342,8 +346,8 @@ etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
   // Rows of the product are rows of the chain only if one product computes all
   // of them.
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_chain_input));
-  ETX_TRY(prepare_linear(call, run_linear_chain, etx_temporary_linear));
-  return etx_chain_check(call, ETX_ARG_linear_chain_others, 4);
+  ETX_TRY(etx_chain_check(call, ETX_ARG_linear_chain_others, 4));
+  return prepare_linear(call, run_linear_chain, etx_temporary_linear);
 }
 
 // (input, panels, bias, others, steps, out), where steps may be x alone.
@@ -367,8 +371,8 @@ static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
 }
 
 etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
-  ETX_TRY(prepare_panels(call, run_linear_panels));
-  return etx_chain_check(call, ETX_ARG_linear_panels_others, 4);
+  ETX_TRY(etx_chain_check(call, ETX_ARG_linear_panels_others, 4));
+  return prepare_panels(call, run_linear_panels);
 }
 
 // (input [.., T, K], panels, bias, heads, out [.., heads, T, N / heads]): one

@@ -185,7 +185,9 @@ static etx_status prepare(etx_call* call) {
   const linear_schema f = schema_of(call);
   ETX_TRY(check_operands(call, &f));
   ETX_TRY(check_contiguous_float(call, f.out));
-  ETX_TRY(etx_temporary_quantized_linear(call, &call->temporary_bytes));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_quantized_linear(call, &call->temporary_bytes));
+  }
   call->run = run;
   return ETX_OK;
 }
@@ -213,7 +215,9 @@ etx_status etx_kernel_linear_a8w8_panels_argmax_out_prepare(etx_call* call) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "the weight has no rows, expected at least 1");
   }
-  ETX_TRY(etx_temporary_quantized_argmax(call, &call->temporary_bytes));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_quantized_argmax(call, &call->temporary_bytes));
+  }
   call->run = run_argmax;
   return ETX_OK;
 }

@@ -469,7 +469,9 @@ etx_status etx_kernel_quantized_moe_ffn_out_prepare(etx_call* call) {
   ETX_TRY(check_score(call, &l));
   ETX_TRY(check_blob(&l, UP_GATE, 2 * l.hidden, l.width));
   ETX_TRY(check_blob(&l, DOWN, l.width, l.hidden));
-  ETX_TRY(etx_temporary_quantized_moe(call, &call->temporary_bytes));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_quantized_moe(call, &call->temporary_bytes));
+  }
   call->run = run;
   return ETX_OK;
 }

@@ -450,8 +450,11 @@ static etx_status run_convolution(etx_call* call) {
 
 etx_status etx_kernel_convolution_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_convolution_u8(call, &call->temporary_bytes));
+  }
   call->run = run_convolution;
-  return etx_temporary_convolution_u8(call, &call->temporary_bytes);
+  return ETX_OK;
 }
 
 // ------------------------------------------------ etx::linear_u8
@@ -478,6 +481,9 @@ static etx_status run_linear(etx_call* call) {
 
 etx_status etx_kernel_linear_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 1, 2));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_linear_u8(call, &call->temporary_bytes));
+  }
   call->run = run_linear;
-  return etx_temporary_linear_u8(call, &call->temporary_bytes);
+  return ETX_OK;
 }

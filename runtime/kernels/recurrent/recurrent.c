@@ -279,8 +279,11 @@ static etx_status prepare(etx_call* call, etx_kernel_function run_function) {
     ETX_TRY(etx_call_check_dtype(call, i, ETX_DTYPE_FLOAT32));
     ETX_TRY(etx_call_check_contiguous(call, i));
   }
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_recurrent(call, &call->temporary_bytes));
+  }
   call->run = run_function;
-  return etx_temporary_recurrent(call, &call->temporary_bytes);
+  return ETX_OK;
 }
 
 etx_status etx_kernel_gru_sequence_out_prepare(etx_call* call) {

@@ -92,6 +92,9 @@ etx_status etx_kernel_fast_hadamard_transform_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_fast_hadamard_transform_mat,
                                     ETX_ARG_fast_hadamard_transform_out));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_fast_hadamard_transform_out));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_temporary_hadamard(call, &call->temporary_bytes));
+  }
   call->run = run_hadamard;
-  return etx_temporary_hadamard(call, &call->temporary_bytes);
+  return ETX_OK;
 }

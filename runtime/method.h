@@ -84,6 +84,8 @@ typedef struct etx_size_program {
   size_t record_count;      // of records
   size_t number_count;      // of numbers
   size_t expression_count;  // that are in use
+  uint32_t first_varying;   // see etx_size_tensor, `next`
+  bool has_new_steps;       // a step differs from that of the phase before
   bool is_tried;            // building was tried
   bool is_used;             // building succeeded
   bool is_attached;         // equal tensors have the sizes of the first of them

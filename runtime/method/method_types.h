@@ -164,6 +164,8 @@ typedef struct etx_size_tensor {
   uint32_t alike;      // first tensor that has the same sizes for all values of
                        // the symbols; ETX_NO_INDEX: no record uses it
   uint32_t element_bytes;
+  uint32_t next;  // the next tensor that a phase looks at, or ETX_NO_INDEX: its
+                  // sizes vary, or those of the input that it is a view of
 } etx_size_tensor;
 
 typedef struct etx_size_record {

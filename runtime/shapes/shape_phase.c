@@ -220,7 +220,8 @@ static bool run_size_program(etx_method* method) {
     return false;
   }
   if (method->inputs_moved) etx_method_update_pointers(method);
-  add_steps(method);
+  if (method->sizes.has_new_steps) add_steps(method);
+  method->sizes.has_new_steps = false;
   return true;
 }
 

@@ -15,7 +15,7 @@ static void attach(etx_method* method) {
     header->sizes = method->tensors[alike].sizes;
     header->strides = method->tensors[alike].strides;
   }
-  method->sizes.is_attached = true;
+  method->sizes.is_attached = method->sizes.has_new_steps = true;
 }
 
 void etx_size_program_detach(etx_method* method) {
@@ -50,8 +50,10 @@ static bool compute_sizes(const etx_method* method, etx_method_tensor* tensor,
 
 static bool set_all_sizes(etx_method* method) {
   const etx_size_program* const program = &method->sizes;
-  for (size_t i = 0; i < program->tensor_count; ++i) {
+  uint32_t next = 0;
+  for (uint32_t i = program->first_varying; i != ETX_NO_INDEX; i = next) {
     etx_size_tensor* const sizes = &program->tensors[i];
+    next = sizes->next;
     if (sizes->alike == ETX_NO_INDEX) continue;
     etx_method_tensor* const tensor = &method->tensors[i];
     if (sizes->alike == i && !compute_sizes(method, tensor, sizes)) {
@@ -76,11 +78,15 @@ static bool run_number(etx_method* method, etx_method_record* record) {
 // Checks that all views have memory: that of an input, whose size varies, may
 // end before a view of it does.
 static bool views_have_memory(const etx_method* method) {
-  for (size_t i = 0; i < method->tensor_count; ++i) {
+  const etx_size_program* const program = &method->sizes;
+  uint32_t next = 0;
+  for (uint32_t i = program->first_varying; i != ETX_NO_INDEX; i = next) {
     const etx_method_tensor* const tensor = &method->tensors[i];
+    next = program->tensors[i].next;
     if (tensor->root == i || tensor->root == ETX_NO_INDEX) continue;
-    if (etx_method_check_memory(method, tensor->value, method->kernel_diag) !=
-        ETX_OK) {
+    const size_t bytes = method->tensors[tensor->root].storage_bytes;
+    if (tensor->bytes > 0 && (tensor->root_offset > bytes ||
+                              tensor->bytes > bytes - tensor->root_offset)) {
       return false;
     }
   }
@@ -118,6 +124,8 @@ static bool prepare_again(const etx_method* method, etx_method_record* record,
 static bool prepare_kernel(etx_method* method, size_t index) {
   etx_method_record* const record = &method->records[index];
   const etx_size_record* const row = &method->sizes.records[index];
+  const etx_kernel_function run = record->call.run;
+  const bool was_idle = record->is_idle;
   // Memory and writers of all arguments are as in the phase before, and sizes
   // are within bounds. The check also notes whether elements are written.
   if ((!record->is_apart || row->may_be_idle) &&
@@ -131,6 +139,9 @@ static bool prepare_kernel(etx_method* method, size_t index) {
     return false;
   }
   if (row->may_be_idle) record->is_idle = etx_call_is_idle(method, record);
+  if (record->call.run != run || record->is_idle != was_idle) {
+    method->sizes.has_new_steps = true;
+  }
   if (record->slot != ETX_NO_INDEX) {
     const etx_method_tensor* const self =
         etx_method_tensor_of(method, record->call.arguments[0]);

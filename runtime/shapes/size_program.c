@@ -299,6 +299,25 @@ static bool have_same_sizes(program_builder* b, const etx_value* a,
                 etx_method_tensor_of(b->method, other)->dim_order, rank) == 0;
 }
 
+// True if a phase must look at a tensor: sets its sizes, or checks that a view
+// of an input still has memory.
+static bool does_vary(const etx_method* method, size_t tensor) {
+  const uint32_t root = method->tensors[tensor].root;
+  if (sizes_at(method, tensor)->alike != ETX_NO_INDEX) return true;
+  return root != tensor && root != ETX_NO_INDEX &&
+         method->tensors[root].storage_kind == ETX_METHOD_STORAGE_INPUT;
+}
+
+static void link_tensors(const etx_method* method, uint32_t* out_first) {
+  uint32_t next = ETX_NO_INDEX;
+  for (size_t i = method->tensor_count; i-- > 0;) {
+    if (!does_vary(method, i)) continue;
+    sizes_at(method, i)->next = next;
+    next = (uint32_t)i;
+  }
+  *out_first = next;
+}
+
 static void join_tensors(program_builder* b) {
   const etx_method* const method = b->method;
   for (size_t i = 0; i < method->tensor_count; ++i) {
@@ -369,6 +388,19 @@ static uint32_t find_leader(program_builder* b, size_t index) {
   return (uint32_t)index;
 }
 
+// True if a tensor has no element for some sizes.
+static bool may_be_empty(program_builder* b, const etx_value* tensor) {
+  etx_dim dims[ETX_MAX_RANK];
+  const etx_shape_call call = arithmetic(b);
+  read_sizes(b, tensor, dims);
+  for (size_t i = 0; i < tensor->as.tensor.rank; ++i) {
+    int64_t low, high;
+    etx_dim_bounds(&call, dims[i], &low, &high);
+    if (low < 1) return true;
+  }
+  return false;
+}
+
 // True if a tensor that the record writes may have no element.
 static bool may_write_nothing(program_builder* b,
                               const etx_method_record* record) {
@@ -376,20 +408,34 @@ static bool may_write_nothing(program_builder* b,
     etx_value_span values =
         etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
     for (; values.at != values.end; ++values.at) {
-      if (*values.at == NULL || (*values.at)->kind != ETX_VALUE_TENSOR) {
-        continue;
-      }
-      etx_dim dims[ETX_MAX_RANK];
-      const etx_shape_call call = arithmetic(b);
-      read_sizes(b, *values.at, dims);
-      for (size_t i = 0; i < (*values.at)->as.tensor.rank; ++i) {
-        int64_t low, high;
-        etx_dim_bounds(&call, dims[i], &low, &high);
-        if (low < 1) return true;
+      if (*values.at != NULL && (*values.at)->kind == ETX_VALUE_TENSOR &&
+          may_be_empty(b, *values.at)) {
+        return true;
       }
     }
   }
   return false;
+}
+
+// True if a concatenation may leave its parts where they are: they lie in the
+// memory of the result, for some sizes. Roots are the same for all sizes.
+static bool may_be_joined(program_builder* b, const etx_method_record* record) {
+  const etx_method* const method = b->method;
+  const etx_call* const call = &record->call;
+  if (call->op->id != ETX_OP_cat_out) return false;
+  const etx_method_tensor* const out =
+      etx_method_tensor_of(method, call->arguments[call->argument_count - 1]);
+  etx_value_span parts = etx_call_argument_values(call, 0);
+  for (; parts.at != parts.end; ++parts.at) {
+    if (*parts.at == NULL || (*parts.at)->kind != ETX_VALUE_TENSOR ||
+        may_be_empty(b, *parts.at)) {
+      continue;
+    }
+    if (etx_method_tensor_of(method, *parts.at)->root != out->root) {
+      return false;
+    }
+  }
+  return true;
 }
 
 static bool has_fixed_numbers(program_builder* b, const etx_call* call) {
@@ -467,9 +513,8 @@ static void join_records(program_builder* b) {
     if (b->record->kind != ETX_RECORD_KERNEL) continue;
     row->has_fixed_numbers = has_fixed_numbers(b, &b->record->call);
     row->leader = find_leader(b, i);
-    row->may_be_idle = etx_op_only_sizes(b->record->call.op) ||
-                       b->record->call.op->id == ETX_OP_cat_out ||
-                       may_write_nothing(b, b->record);
+    row->may_be_idle =
+        may_be_joined(b, b->record) || may_write_nothing(b, b->record);
     if (!row->may_be_idle && is_apart(b, b->record)) {
       method->records[i].is_apart = true;
     }
@@ -483,13 +528,14 @@ static bool build(etx_method* method) {
   b.math = etx_size_table_math(&b.table);
   memset(program->numbers, NUMBER_IS_UNKNOWN, program->number_count);
   for (size_t i = 0; i < program->tensor_count; ++i) {
-    program->tensors[i] = (etx_size_tensor){0, 0, 0, ETX_NO_INDEX, 0};
+    program->tensors[i] = (etx_size_tensor){0, 0, 0, ETX_NO_INDEX, 0, 0};
   }
   if (add_symbols(&b) != ETX_OK || read_inputs(&b) != ETX_OK ||
       read_records(&b) != ETX_OK) {
     return false;
   }
   join_tensors(&b);
+  link_tensors(method, &program->first_varying);
   join_records(&b);
   program->expression_count = b.table.count;
   return true;

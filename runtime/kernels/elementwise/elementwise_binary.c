@@ -92,7 +92,7 @@ static bool is_direct(const etx_call* call, size_t index, etx_dtype wanted) {
   const size_t numel = etx_tensor_numel(tensor);
   if (tensor->dtype != wanted) return false;
   if (numel == 1) return true;
-  return numel == etx_tensor_numel(result_of(call)) &&
+  return numel == (size_t)call->prepared[COUNT] &&
          etx_tensor_is_contiguous(tensor);
 }
 
@@ -196,15 +196,32 @@ static bool is_bits_and_number(const etx_call* call, size_t function,
          etx_tensor_is_contiguous(to) && is_direct(call, index, common);
 }
 
-static etx_kernel_function choose(etx_call* call, etx_dtype common,
-                                  bool is_direct_call) {
+static etx_kernel_function choose(etx_call* call, bool is_direct_call) {
   const size_t function = (size_t)call->prepared[FUNCTION];
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
   const etx_dtype native = etx_compute_type_dtype(etx_compute_type_of(common));
   if (is_bits_and_number(call, function, common)) return run_bits;
   if (is_direct_call) return choose_direct(call, native);
   if (is_narrow(call, function, common)) return run_narrow;
   const etx_kernel_function small = choose_small_rows(call, result_of(call));
   return small != NULL ? small : run;
+}
+
+// The part of prepare that depends on sizes.
+static void prepare_sizes(etx_call* call) {
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_dtype native = etx_compute_type_dtype(etx_compute_type_of(common));
+  const bool is_comparison =
+      etx_binary_is_comparison((size_t)call->prepared[FUNCTION]);
+  const etx_tensor* to = result_of(call);
+  const etx_dtype stored = is_comparison ? ETX_DTYPE_BOOL : native;
+  call->prepared[COUNT] = (int64_t)etx_tensor_numel(to);
+  call->prepared[ARRAYS] =
+      (is_single(call, SELF) ? 0 : 1) + (is_single(call, OTHER) ? 0 : 2);
+  const bool direct =
+      common == native && to->dtype == stored && etx_tensor_is_contiguous(to) &&
+      is_direct(call, SELF, native) && is_direct(call, OTHER, native);
+  call->run = choose(call, direct);
 }
 
 static etx_status prepare(etx_call* call, size_t function, etx_dtype common) {
@@ -218,20 +235,11 @@ static etx_status prepare(etx_call* call, size_t function, etx_dtype common) {
   }
   ETX_TRY(etx_call_check_result(call, out,
                                 is_comparison ? ETX_DTYPE_BOOL : common));
-  const etx_dtype native = etx_compute_type_dtype(compute);
-  const etx_tensor* to = etx_call_tensor(call, out);
-  const etx_dtype stored = is_comparison ? ETX_DTYPE_BOOL : native;
-  const bool direct =
-      common == native && to->dtype == stored && etx_tensor_is_contiguous(to) &&
-      is_direct(call, SELF, native) && is_direct(call, OTHER, native);
   call->prepared[FUNCTION] = (int64_t)function;
   call->prepared[COMMON] = common;
   call->prepared[PARAMETER] = -1;
   call->prepared[CONSTANT] = 0;
-  call->prepared[COUNT] = (int64_t)etx_tensor_numel(to);
-  call->prepared[ARRAYS] =
-      (is_single(call, SELF) ? 0 : 1) + (is_single(call, OTHER) ? 0 : 2);
-  call->run = choose(call, common, direct);
+  prepare_sizes(call);
   return ETX_OK;
 }
 
@@ -635,6 +643,12 @@ static etx_status prepare_real_or_complex(etx_call* call, size_t function,
                                                                      size_t)) {
   if (ETX_HAS_COMPLEX && etx_complex_is_wanted(call)) {
     return etx_complex_binary_prepare(call, function);
+  }
+  // The function for halves depends on sizes, too.
+  if (etx_call_is_again(call) &&
+      !etx_dtype_is_half((etx_dtype)call->prepared[COMMON])) {
+    prepare_sizes(call);
+    return ETX_OK;
   }
   return prepare_real(call, function);
 }

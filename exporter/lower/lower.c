@@ -33,7 +33,20 @@ typedef struct method_lowering {
 
 // ------------------------------------------------ declared types
 
-enum { SAMPLES = 6 };
+enum {
+  SAMPLES = 6,
+  // torch.export assumes that a size that varies is at least this: what it
+  // declares need not hold for smaller ones.
+  LEAST_DECLARED = 2,
+};
+
+// The smallest value of the symbol for which declared sizes must be right.
+static int64_t declared_from(const etx_symbol* symbol) {
+  int64_t least = LEAST_DECLARED;
+  if (least < symbol->fallback) least = symbol->fallback;
+  if (least > symbol->maximum) least = symbol->maximum;
+  return least < symbol->minimum || symbol->is_late ? symbol->minimum : least;
+}
 
 // Assigns numbers to the symbols: the lower bounds, the upper bounds, then
 // pseudo-random ones.
@@ -41,7 +54,7 @@ static void assign(const etx_symbols* symbols, size_t sample,
                    int64_t values[ETX_SYMBOLS_MAX_COUNT]) {
   for (size_t i = 0; i < symbols->symbol_count && i < ETX_SYMBOLS_MAX_COUNT;
        ++i) {
-    const int64_t low = symbols->symbols[i].minimum;
+    const int64_t low = declared_from(&symbols->symbols[i]);
     const int64_t high = symbols->symbols[i].maximum;
     const uint64_t span = (uint64_t)(high - low) + 1;
     const uint64_t step = (sample * 7 + i * 3 + 1) * UINT64_C(2654435761);
@@ -51,29 +64,43 @@ static void assign(const etx_symbols* symbols, size_t sample,
   }
 }
 
-// True if the sizes differ for some assignment of the symbols; stores the sizes
-// of that assignment.
-static bool sizes_differ(const etx_symbols* symbols, etx_dim declared,
-                         etx_dim found, int64_t* out_declared,
-                         int64_t* out_found) {
-  if (etx_symbols_equal(symbols, declared, found)) return false;
-  // What PyTorch knows of a number from data (a check that the model makes)
-  // need not follow from its bounds. The sizes are checked when it is known.
-  if (etx_symbols_late_in(symbols, declared) != 0 ||
-      etx_symbols_late_in(symbols, found) != 0) {
-    return false;
+// Assigns sizes of which some are smaller than declared sizes are right for:
+// all are the lower bounds, or one is, and the others are the upper bounds.
+static void assign_small(const etx_symbols* symbols, size_t sample,
+                         int64_t values[ETX_SYMBOLS_MAX_COUNT]) {
+  for (size_t i = 0; i < symbols->symbol_count && i < ETX_SYMBOLS_MAX_COUNT;
+       ++i) {
+    const etx_symbol* const symbol = &symbols->symbols[i];
+    const int64_t least = symbol->minimum + (int64_t)(sample & 1);
+    const bool is_small = sample / 2 == 0 || sample / 2 - 1 == i;
+    values[i] = is_small && least < symbol->maximum ? least : symbol->maximum;
   }
-  if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
+}
+
+// Finds a sample for which the sizes differ.
+static bool differ_in(const etx_symbols* symbols, etx_dim declared,
+                      etx_dim found, bool is_small, int64_t out[2]) {
+  const size_t count = is_small ? 2 * (symbols->symbol_count + 1) : SAMPLES;
   int64_t values[ETX_SYMBOLS_MAX_COUNT];
-  for (size_t sample = 0; sample < SAMPLES; ++sample) {
-    assign(symbols, sample, values);
+  for (size_t sample = 0; sample < count; ++sample) {
+    (is_small ? assign_small : assign)(symbols, sample, values);
     const bool known =
-        etx_symbols_evaluate(symbols, declared, values, out_declared) ==
-            ETX_OK &&
-        etx_symbols_evaluate(symbols, found, values, out_found) == ETX_OK;
-    if (known && *out_declared != *out_found) return true;
+        etx_symbols_evaluate(symbols, declared, values, &out[0]) == ETX_OK &&
+        etx_symbols_evaluate(symbols, found, values, &out[1]) == ETX_OK;
+    if (known && out[0] != out[1]) return true;
   }
   return false;
+}
+
+// True if the sizes may be compared: what PyTorch knows of a number from data
+// (a check that the model makes) need not follow from its bounds. Such sizes
+// are checked when the number is known.
+static bool is_comparable(const etx_symbols* symbols, etx_dim declared,
+                          etx_dim found) {
+  return symbols->symbol_count <= ETX_SYMBOLS_MAX_COUNT &&
+         !etx_symbols_equal(symbols, declared, found) &&
+         etx_symbols_late_in(symbols, declared) == 0 &&
+         etx_symbols_late_in(symbols, found) == 0;
 }
 
 // Reports a problem if the declared type of an output differs from the inferred
@@ -97,15 +124,16 @@ static bool check_declared(const method_lowering* self,
     return false;
   }
   for (size_t i = 0; i < found->rank; ++i) {
-    int64_t declared_size = 0;
-    int64_t actual = 0;
-    if (!sizes_differ(&self->method->symbols, value->shape.dims[i],
-                      found->dims[i], &declared_size, &actual)) {
+    const etx_symbols* const symbols = &self->method->symbols;
+    const etx_dim size = value->shape.dims[i];
+    int64_t sizes[2] = {0, 0};
+    if (!is_comparable(symbols, size, found->dims[i]) ||
+        !differ_in(symbols, size, found->dims[i], false, sizes)) {
       continue;
     }
     etx_problem(problems, location,
                 "dimension %z of '%t' is declared as %i, found %i", i,
-                value->name, declared_size, actual);
+                value->name, sizes[0], sizes[1]);
     return false;
   }
   return true;
@@ -139,9 +167,10 @@ static void blame_node(method_lowering* self, const etx_ir_node* node) {
 
 // ------------------------------------------------ results
 
-// Gives the result the name of the output. A declared shape is kept if the
+// Gives the result the name of the output. A declared size is kept if the
 // inferred one is equal but written differently, so that the method uses the
-// same expressions everywhere.
+// same expressions everywhere. It is replaced if it does not hold for small
+// sizes: x[:2] is declared to have 2 rows, and has one if x has one.
 static void rename_result(method_lowering* self, size_t first, uint32_t output,
                           uint32_t result) {
   etx_ir_method* const method = self->method;
@@ -150,8 +179,17 @@ static void rename_result(method_lowering* self, size_t first, uint32_t output,
     self->map[output] = result;
     return;
   }
-  if (!value->has_shape) value->shape = method->values[result].shape;
+  const etx_shape found = method->values[result].shape;
+  if (!value->has_shape) value->shape = found;
   value->has_shape = true;
+  for (size_t i = 0; i < found.rank; ++i) {
+    etx_dim* const size = &value->shape.dims[i];
+    int64_t unused[2] = {0, 0};
+    if (is_comparable(&method->symbols, *size, found.dims[i]) &&
+        differ_in(&method->symbols, *size, found.dims[i], true, unused)) {
+      *size = found.dims[i];
+    }
+  }
 }
 
 static void finish_node(method_lowering* self, const etx_ir_node* node,

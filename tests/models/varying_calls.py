@@ -1,28 +1,11 @@
 """Calls of single operators with a varying size N, for varying_sizes.py: the
-function and the shapes of its inputs. An input is a shape, or a pair of a type
-(int64, bool) and a shape.
+function and the shapes of its inputs.
 """
 
 import torch
 import torch.nn.functional as F
-
-N = "n"
-ROWS, COLUMNS = (N, 4), (3, N)
-IMAGE, WAVE = (1, 2, N, N), (1, 2, N)
-
-
-def integer(*shape):
-    return torch.int64, shape
-
-
-def truth(*shape):
-    return torch.bool, shape
-
-
-def weights(*shape):
-    count = torch.Size(shape).numel()
-    return (torch.arange(count) * 12.9898).sin().reshape(shape)
-
+from varying_inputs import (COLUMNS, IMAGE, N, ROWS, WAVE, integer, truth,
+                            weights)
 
 ELEMENTWISE = {
     name: (getattr(torch, name), ROWS) for name in (
@@ -250,13 +233,3 @@ IMAGES = {
 }
 
 CALLS = ELEMENTWISE | REDUCTIONS | PRODUCTS | NORMS | SHAPES | INDEXING | IMAGES
-
-# Calls of which etx refuses a small size that the exported program runs.
-FIXED_SIZE = "the exported graph states a fixed size for the slice"
-RANK = "squeeze of one row gives another rank, which a program cannot have"
-REFUSED = {
-    "slice_head": FIXED_SIZE,
-    "slice_one": FIXED_SIZE,
-    "squeeze_all": RANK,
-    "squeeze_varying": RANK,
-}

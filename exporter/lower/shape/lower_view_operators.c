@@ -167,21 +167,36 @@ etx_status etx_lowering_unsqueeze(etx_builder* builder) {
 }
 
 // Checks a dimension that varies, which the graph keeps. PyTorch would remove
-// it if its size were 1, so 1 must be outside its bounds. Sizes that data
-// decide are exempt: torch.export assumes that they are not 1.
-static etx_status check_kept(etx_builder* builder, size_t axis, etx_dim size) {
-  const etx_symbols* const symbols = &builder->method->symbols;
+// it if its size were 1. If it may be empty, a check excludes the size 1, so
+// that 0 is allowed; else its lower bound must be 2. Sizes that data decide are
+// exempt: torch.export assumes that they are not 1.
+static etx_status exclude_one(etx_builder* builder, size_t axis, etx_dim size) {
+  etx_symbols* const symbols = &builder->method->symbols;
+  etx_ir_arg holds = etx_ir_int(0);
+  etx_ir_arg text = {ETX_IR_ARG_STRING, {0}};
+  uint32_t unread = 0;
   int64_t low = 0;
   int64_t high = 0;
   etx_symbols_bounds(symbols, size, &low, &high);
   if (etx_symbols_late_in(symbols, size) != 0 || low > 1 || high < 1) {
     return ETX_OK;
   }
-  return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                       "'%t' would remove dimension %z if its size were 1: "
-                       "its lower bound must be 2, as Dim(min=2) or 'dims' of "
-                       "program.yaml",
-                       builder->node->aten, axis);
+  if (low == 1 || high == 1 || builder->target != ETX_TARGET_ETX) {
+    return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                         "'%t' would remove dimension %z if its size were 1: "
+                         "its lower bound must be 2, as Dim(min=2) or 'dims' "
+                         "of program.yaml",
+                         builder->node->aten, axis);
+  }
+  text.as.string = etx_pool_format(
+      builder->module->pool,
+      "the size of dimension %z, which '%t' would remove, is not 1", axis,
+      builder->node->aten);
+  if (text.as.string.data == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_symbols_compare(symbols, ETX_SYMBOL_UNEQUAL, size, 1,
+                              &holds.as.integer));
+  if (etx_dim_is_number(holds.as.integer)) return ETX_OK;
+  return etx_build_check(builder, &holds, &text, &unread);
 }
 
 // Removes the marked dimensions whose size is 1.
@@ -191,7 +206,7 @@ static etx_status squeeze(etx_builder* builder, const bool* marked) {
   size_t rank = 0;
   for (size_t i = 0; i < from.rank; ++i) {
     if (marked[i] && from.dims[i] != 1) {
-      ETX_TRY(check_kept(builder, i, from.dims[i]));
+      ETX_TRY(exclude_one(builder, i, from.dims[i]));
     }
   }
   for (size_t i = 0; i < from.rank; ++i) {

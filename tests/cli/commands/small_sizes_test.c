@@ -67,7 +67,7 @@ static void messages_of_conditions_name_the_sizes(void** state) {
                      "input 'x' has size 3 in dimension 0, expected 2 times");
 }
 
-// A slice of one row has the stated size 1, and squeeze keeps two dimensions.
+// x[:1] has the rows of x. A squeezed row would have another rank.
 static void a_size_that_a_node_cannot_have_is_refused(void** state) {
   (void)state;
   name_program("small");
@@ -76,7 +76,8 @@ static void a_size_that_a_node_cannot_have_is_refused(void** state) {
                      "float32[1, 4]");
   command_expect_err(5,
                      WORDS(ETX, "run", program, "squeezed", "--in", "x=" ROW),
-                     "its bounds are 2 and 6");
+                     "a check of the model failed: the size of dimension 0, "
+                     "which 'aten.squeeze.dim' would remove, is not 1");
 }
 
 // Copies an archive into a directory of its own, with a program.yaml.

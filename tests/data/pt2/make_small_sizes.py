@@ -33,6 +33,9 @@ class Small(torch.nn.Module):
     def first(self, x):
         return (x[:1] + 1,)
 
+    def leading(self, x):
+        return x[:2] * 2, x[:2].sum(0), x[:1].repeat(1, 2)
+
     def halved(self, x):
         return tuple(half + 1 for half in x.chunk(2))
 
@@ -47,7 +50,7 @@ def main():
                                        {1: Dim("p", min=0, max=MOST)}))
     recorder.method("decode", traced, ({1: Dim.DYNAMIC(max=MOST)},
                                        {1: Dim.DYNAMIC(max=MOST)}))
-    for name in ("reduce", "first", "squeezed"):
+    for name in ("reduce", "first", "leading", "squeezed"):
         recorder.method(name, (torch.randn(3, 4),),
                         ({0: Dim("n", min=0, max=MOST)},))
     recorder.method("halved", (torch.randn(MOST, 4),),
@@ -58,8 +61,9 @@ def main():
     for new, past in ((1, 1), (1, 4), (MOST, MOST)):
         recorder.call("decode", torch.randn(2, new, 4),
                       torch.randn(2, past, 4))
-    for name, sizes in (("reduce", (0, 1, 5, MOST)), ("first", (1, 2, MOST)),
-                        ("squeezed", (2, MOST)), ("halved", (4, 5, MOST))):
+    for name, sizes in (("reduce", (0, 1, 5, MOST)), ("first", (0, 1, 2, MOST)),
+                        ("leading", (0, 1, 2, 3, MOST)),
+                        ("squeezed", (0, 2, MOST)), ("halved", (4, 5, MOST))):
         for size in sizes:
             recorder.call(name, torch.randn(size, 4))
     recorder.write(1e-5)

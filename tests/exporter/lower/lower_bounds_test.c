@@ -26,13 +26,14 @@ static void expect_bound(const lowered* l, const char* name, int64_t minimum) {
   "dims: {n: {min: 0, max: 9, fallback: " \
   "2}, m: {min: 0, max: 9, fallback: 2}}\n"
 
-// Lowers nodes that read x [n, m], and expects the lower bounds of n and m.
+// Lowers nodes that read x [n, m], for ExecuTorch, whose files have no checks
+// of sizes, and expects the lower bounds of n and m.
 static void lower_with_bounds(lowered* l, const char* nodes, int64_t n,
                               int64_t m) {
   char yaml[1000];
   snprintf(yaml, sizeof yaml,
            DIMS "inputs: [{name: x, type: 'float32[n, m]'}]\n%s", nodes);
-  lowered_open(l, ETX_TARGET_ETX, yaml);
+  lowered_open(l, ETX_TARGET_EXECUTORCH, yaml);
   lowered_run(l, "lower");
   expect_bound(l, "n", n);
   expect_bound(l, "m", m);
@@ -64,20 +65,20 @@ static void only_the_bound_that_a_node_needs_is_raised(void** state) {
   lowered_close(&l);
 }
 
-// A slice of one row has the stated size 1, so n must be 1.
+// A slice of one row is declared to have the size 1. It broadcasts to three
+// rows only if it has one, so n must be 1.
 #define FIRST_ROW                                                  \
   "nodes:\n"                                                       \
   "  - {out: y, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: " \
   "'float32[1, m]'}\n"
+#define THREE_ROWS                                             \
+  "  - {out: t, op: aten.full.default, args: [[3, 1], 1.0]}\n" \
+  "  - {out: z, op: aten.add.Tensor, args: [t, y]}\n"
 
 static void a_bound_is_raised_no_more_than_needed(void** state) {
   lowered l;
   (void)state;
-  lower_with_bounds(&l,
-                    FIRST_ROW
-                    "  - {out: z, op: aten.neg.default, args: [y]}\n"
-                    "outputs: [z]\n",
-                    1, 0);
+  lower_with_bounds(&l, FIRST_ROW THREE_ROWS "outputs: [z]\n", 1, 0);
   lowered_close(&l);
 }
 
@@ -85,11 +86,58 @@ static void two_nodes_raise_a_bound_each(void** state) {
   lowered l;
   (void)state;
   lower_with_bounds(&l,
-                    FIRST_ROW
-                    "  - {out: z, op: aten.squeeze.dim, args: [x, 1]}\n"
-                    "outputs: [y, z]\n",
+                    FIRST_ROW THREE_ROWS
+                    "  - {out: s, op: aten.squeeze.dim, args: [x, 1]}\n"
+                    "outputs: [z, s]\n",
                     1, 2);
   lowered_close(&l);
+}
+
+// torch.export declares sizes that are right for sizes of 2 or more.
+static void declared_sizes_need_not_hold_for_smaller_sizes(void** state) {
+  lowered l;
+  (void)state;
+  lower_with_bounds(&l,
+                    FIRST_ROW
+                    "  - {out: z, op: aten.slice.Tensor, args: [x, 1, 0, 2], "
+                    "type: 'float32[n, 2]'}\n"
+                    "outputs: [y, z]\n",
+                    0, 0);
+  assert_lines(&l,
+               "y: float32[min(n, 1), m] = aten::slice_copy.Tensor_out(x, 0, "
+               "0, min(n, 1), 1)\n"
+               "z: float32[n, min(m, 2)] = aten::slice_copy.Tensor_out(x, 1, "
+               "0, min(m, 2), 1)\n"
+               "return y\n"
+               "return z\n");
+  lowered_close(&l);
+}
+
+static void declared_sizes_must_hold_for_larger_sizes(void** state) {
+  (void)state;
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "dims: {n: {min: 0, max: 9, fallback: 2}}\n"
+                 "inputs: [{name: x, type: 'float32[n]'}]\n"
+                 "nodes: [{out: y, op: aten.slice.Tensor, args: [x, 0, 0, 3], "
+                 "type: 'float32[3]'}]\n"
+                 "outputs: [y]\n",
+                 "dimension 0 of 'y' is declared as 3, found 2");
+}
+
+// A dimension that may be empty is not removed, and must not have the size 1.
+static void a_check_excludes_one_row_where_none_is_allowed(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "dims: {n: {min: 0, max: 9, fallback: 2}}\n"
+      "inputs: [{name: x, type: 'float32[n, 4]'}]\n"
+      "nodes: [{out: y, op: aten.squeeze.dim, args: [x, 0], type: "
+      "'float32[n, 4]'}]\n"
+      "outputs: [y]\n",
+      "y.1: uint8[0] = etx::check_range.(min(max(max(-n + 1, n - 1), 0), 1), "
+      "1, 1, 'the size of dimension 0, which 'aten.squeeze.dim' would remove, "
+      "is not 1')\n"
+      "return x\n");
 }
 
 #define KEYS_AND_VALUES                                                    \
@@ -170,6 +218,9 @@ int main(void) {
       cmocka_unit_test(only_the_bound_that_a_node_needs_is_raised),
       cmocka_unit_test(a_bound_is_raised_no_more_than_needed),
       cmocka_unit_test(two_nodes_raise_a_bound_each),
+      cmocka_unit_test(declared_sizes_need_not_hold_for_smaller_sizes),
+      cmocka_unit_test(declared_sizes_must_hold_for_larger_sizes),
+      cmocka_unit_test(a_check_excludes_one_row_where_none_is_allowed),
       cmocka_unit_test(sizes_that_must_be_equal_get_one_symbol),
       cmocka_unit_test(sizes_without_a_common_value_are_reported),
       cmocka_unit_test(a_stated_bound_is_not_raised),

@@ -102,6 +102,14 @@ static etx_status grow_indices(etx_emit* emit, uint32_t constant) {
   return ETX_OK;
 }
 
+// A constant that is written as a whole may be a part of another one.
+static etx_emit_slice whole_slice(const etx_ir_module* module,
+                                  uint32_t constant) {
+  const etx_ir_part* const part = etx_ir_find_part(module, constant);
+  return part == NULL ? not_a_slice
+                      : (etx_emit_slice){part->whole, part->offset};
+}
+
 etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
                              uint64_t size, uint32_t* out_index) {
   ETX_TRY(grow_indices(emit, constant));
@@ -122,21 +130,40 @@ etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
     bytes.data = one_zero;
     bytes.size = sizeof one_zero;
   }
-  const etx_emit_slice slice = {constant, offset};
-  ETX_TRY(
-      find_or_add(emit, bytes, is_whole ? &not_a_slice : &slice, out_index));
+  etx_emit_slice slice = {constant, offset};
+  if (is_whole) slice = whole_slice(emit->module, constant);
+  ETX_TRY(find_or_add(emit, bytes, &slice, out_index));
   if (is_whole) emit->index_of_constant[constant] = *out_index;
   return ETX_OK;
 }
 
-// The constant of the file that contains constant `index`; 0: none.
+// The constant of the file that contains constant `index`; 0: none. Constants
+// are found by content, so it may be `index` itself.
 static uint32_t host_of(const etx_emit* emit, size_t index,
                         uint64_t alignment) {
   const etx_emit_slice* const slice = &emit->slices[index];
   if (slice->constant == ETX_IR_NONE || slice->offset % alignment != 0) {
     return 0;
   }
-  return emit->index_of_constant[slice->constant];
+  const uint32_t host = emit->index_of_constant[slice->constant];
+  return host == index ? 0 : host;
+}
+
+// A slice of a constant that is a part of another one lies in the latter, which
+// has bytes of its own. Each host has more bytes, so the search ends.
+static uint32_t outermost_host(const etx_emit* emit, size_t index,
+                               uint64_t alignment, uint64_t* out_offset) {
+  uint32_t host = 0;
+  uint32_t next = host_of(emit, index, alignment);
+  size_t inner = index;
+  *out_offset = 0;
+  while (next != 0) {
+    *out_offset += emit->slices[inner].offset;
+    host = next;
+    inner = next;
+    next = host_of(emit, inner, alignment);
+  }
+  return host;
 }
 
 etx_status etx_emit_constants_join(etx_emit* emit, uint64_t alignment,
@@ -145,12 +172,12 @@ etx_status etx_emit_constants_join(etx_emit* emit, uint64_t alignment,
       etx_pool_take(emit->pool, emit->constant_count * sizeof *hosts);
   if (hosts == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 1; i < emit->constant_count; ++i) {
-    hosts[i] = host_of(emit, i, alignment);
+    uint64_t offset = 0;
+    hosts[i] = outermost_host(emit, i, alignment, &offset);
     if (hosts[i] == 0) continue;
     // The host may be another constant of the module with equal content, so the
     // address is taken from the host.
-    emit->constants[i].data =
-        emit->constants[hosts[i]].data + emit->slices[i].offset;
+    emit->constants[i].data = emit->constants[hosts[i]].data + offset;
   }
   *out_hosts = hosts;
   return ETX_OK;

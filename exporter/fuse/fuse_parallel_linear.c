@@ -9,24 +9,34 @@
 // started once. Every element is the same sum as before.
 //
 // With several rows a slice of the result would not be contiguous, so such
-// layers stay apart. So do layers whose weight has other uses: it would be
-// stored twice. The pass runs after the passes that fuse something into a
-// single layer.
+// layers stay apart. So do layers whose weight has other uses, as it would be
+// stored twice. An exception are variants (variant_name.h), whose weights the
+// method and other variants read, too: there the other readers get the rows of
+// the concatenated weight, and the file has them once. A weight lies in one
+// concatenation at most, and starts at a cache line there.
+//
+// The pass runs after the passes that fuse something into a single layer.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
+#include "format/pte/variant_name.h"
 
 static const char kind[] = "parallel linear";
 
-// Layers that are fused into one at most.
-enum { MAX_LAYERS = 64 };
+static const char other_uses[] = "a weight has other uses";
+
+enum {
+  MAX_LAYERS = 64,  // that are fused into one at most
+  LINE_BYTES = 64,  // of a cache
+};
 
 typedef struct parallel_linear_pass {
   etx_pass_context* context;
   etx_ir_module* module;
   etx_ir_method* method;
   const uint32_t* uses;  // readers of each constant in the whole module
+  bool shares_weights;   // weights may have other uses
 } parallel_linear_pass;
 
 // ------------------------------------------------ readers of constants
@@ -78,6 +88,18 @@ static const etx_ir_constant* constant_of(const parallel_linear_pass* j,
   return etx_rewrite_constant(j->module, j->method, arg->as.value);
 }
 
+static uint32_t index_of(const parallel_linear_pass* j, const etx_ir_arg* arg) {
+  return (uint32_t)(constant_of(j, arg) - j->module->constants);
+}
+
+// True for a weight that others read too. A bias is short enough to be stored
+// twice.
+static bool has_other_uses(const parallel_linear_pass* j,
+                           const etx_ir_arg* arg) {
+  const uint32_t index = index_of(j, arg);
+  return j->module->constants[index].rank > 1 && j->uses[index] != 1;
+}
+
 // Why the layer cannot be fused with others; NULL if it can.
 static const char* obstacle_of(const parallel_linear_pass* j,
                                const etx_ir_node* node) {
@@ -98,9 +120,8 @@ static const char* obstacle_of(const parallel_linear_pass* j,
     if (constant->rank == 0 || constant->sizes[0] != columns_of(j, node)) {
       return "a weight does not have one row for each output column";
     }
-    // A bias is short enough to be stored twice.
-    if (constant->rank > 1 && j->uses[constant - j->module->constants] != 1) {
-      return "a weight has other uses";
+    if (!j->shares_weights && has_other_uses(j, &node->args[i])) {
+      return other_uses;
     }
   }
   return NULL;
@@ -146,6 +167,78 @@ typedef struct parallel_layers {
   size_t count;
 } parallel_layers;
 
+// True if layer `at` of the group reads the constant of an earlier one.
+static bool is_repeated(const parallel_linear_pass* j, const etx_ir_node* nodes,
+                        const parallel_layers* g, size_t at, size_t position) {
+  const uint32_t own = index_of(j, &nodes[g->items[at]].args[position]);
+  for (size_t i = 0; i < at; ++i) {
+    if (index_of(j, &nodes[g->items[i]].args[position]) == own) return true;
+  }
+  return false;
+}
+
+// True if the weights with other uses can be parts of the concatenation of
+// argument `position`: each is there once, starts at a cache line, and is no
+// part of another concatenation.
+static bool can_be_parts(const parallel_linear_pass* j,
+                         const etx_ir_node* nodes, const parallel_layers* g,
+                         size_t position) {
+  const etx_ir_part* known = NULL;
+  uint64_t at = 0;
+  size_t shared = 0;
+  size_t parts = 0;
+  for (size_t i = 0; i < g->count; ++i) {
+    const etx_ir_arg* const arg = &nodes[g->items[i]].args[position];
+    const uint64_t start = at;
+    at += constant_of(j, arg)->data.size;
+    if (!has_other_uses(j, arg)) continue;
+    if (start % LINE_BYTES != 0 || is_repeated(j, nodes, g, i, position)) {
+      return false;
+    }
+    ++shared;
+    const etx_ir_part* const part =
+        etx_ir_find_part(j->module, index_of(j, arg));
+    if (part == NULL) continue;
+    ++parts;
+    if (part->offset != start ||
+        (known != NULL && known->whole != part->whole)) {
+      return false;
+    }
+    known = part;
+  }
+  return parts == 0 || (parts == shared &&
+                        j->module->constants[known->whole].data.size == at);
+}
+
+static bool can_share(const parallel_linear_pass* j, const etx_ir_node* nodes,
+                      const parallel_layers* g) {
+  const etx_ir_node* const first = &nodes[g->items[0]];
+  for (size_t i = 1; i < first->arg_count; ++i) {
+    if (first->args[i].kind == ETX_IR_ARG_VALUE &&
+        !can_be_parts(j, nodes, g, i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Notes that the weights with other uses lie in their concatenation.
+static etx_status note_parts(const parallel_linear_pass* j,
+                             const etx_ir_node* nodes, const parallel_layers* g,
+                             size_t position, uint32_t whole) {
+  uint64_t at = 0;
+  for (size_t i = 0; i < g->count; ++i) {
+    const etx_ir_arg* const arg = &nodes[g->items[i]].args[position];
+    const etx_ir_part part = {index_of(j, arg), whole, at};
+    at += constant_of(j, arg)->data.size;
+    if (has_other_uses(j, arg) &&
+        etx_ir_find_part(j->module, part.constant) == NULL) {
+      ETX_TRY(etx_ir_add_part(j->module, &part));
+    }
+  }
+  return ETX_OK;
+}
+
 // Concatenates argument `position` of all layers along dimension 0.
 static etx_status concat_rows(const parallel_linear_pass* j,
                               const etx_ir_node* nodes,
@@ -172,6 +265,7 @@ static etx_status concat_rows(const parallel_linear_pass* j,
   whole.data = (etx_bytes){data, bytes};
   uint32_t index = 0;
   ETX_TRY(etx_ir_add_constant(j->module, &whole, &index));
+  ETX_TRY(note_parts(j, nodes, g, position, index));
   out_arg->kind = ETX_IR_ARG_VALUE;
   return etx_ir_constant_value(j->module, j->method, index, &out_arg->as.value);
 }
@@ -255,6 +349,10 @@ static etx_status find_layers(const parallel_linear_pass* j,
       out->items[out->count++] = i;
     }
   }
+  if (out->count >= 2 && !can_share(j, nodes, out)) {
+    out->count = 0;
+    obstacle = other_uses;
+  }
   if (out->count >= 2 || siblings == 0) return ETX_OK;
   etx_builder builder;
   memset(&builder, 0, sizeof builder);
@@ -309,7 +407,9 @@ etx_status etx_pass_fuse_parallel_linear(etx_pass_context* context) {
   const uint32_t* const uses = count_uses(module);
   if (uses == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < module->method_count; ++i) {
-    const parallel_linear_pass j = {context, module, &module->methods[i], uses};
+    etx_ir_method* const method = &module->methods[i];
+    const parallel_linear_pass j = {context, module, method, uses,
+                                    etx_is_variant_name(method->name)};
     ETX_TRY(fuse_method(&j));
   }
   return ETX_OK;

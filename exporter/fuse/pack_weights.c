@@ -224,6 +224,19 @@ static void note_reader(void* context, size_t constant,
   }
 }
 
+// A weight that is a part of another one is read as it is by the readers of the
+// latter: packing it for all others would store it twice.
+static void note_parts(const packing* self) {
+  for (size_t i = 0; i < self->module->part_count; ++i) {
+    const etx_ir_part* const part = &self->module->parts[i];
+    const packed_weight* const whole = &self->weights[part->whole];
+    packed_weight* const read = &self->weights[part->constant];
+    if (whole->row_reader.size == 0) continue;
+    read->has_few_rows = true;
+    read->row_reader = whole->row_reader;
+  }
+}
+
 // True if a layer of a packed weight reads its panels.
 static bool reads_panels(const packed_weight* w, const etx_ir_method* method,
                          const etx_ir_node* node) {
@@ -457,6 +470,7 @@ etx_status etx_pass_pack_weights(etx_pass_context* context) {
   if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
   memset(self.weights, 0, bytes);
   etx_constant_users_visit(module, note_reader, &self);
+  note_parts(&self);
   ETX_TRY(choose_copies(&self));
   for (uint32_t i = 0; i < self.weight_count; ++i)
     ETX_TRY(pack_if_possible(&self, i));

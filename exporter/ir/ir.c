@@ -144,6 +144,21 @@ etx_status etx_ir_add_constant(etx_ir_module* module,
   return ETX_OK;
 }
 
+const etx_ir_part* etx_ir_find_part(const etx_ir_module* module,
+                                    uint32_t constant) {
+  for (size_t i = 0; i < module->part_count; ++i) {
+    if (module->parts[i].constant == constant) return &module->parts[i];
+  }
+  return NULL;
+}
+
+etx_status etx_ir_add_part(etx_ir_module* module, const etx_ir_part* part) {
+  ETX_TRY(etx_pool_grow(module->pool, &module->parts, module->part_count,
+                        &module->part_capacity, sizeof *module->parts));
+  module->parts[module->part_count++] = *part;
+  return ETX_OK;
+}
+
 // ---------------------------------------------------------------- buffers
 
 bool etx_ir_find_buffer(const etx_ir_module* module, etx_text name,

@@ -53,6 +53,14 @@ typedef struct etx_ir_constant {
   etx_bytes data;  // dense, row-major; size 0 only if there is no element
 } etx_ir_constant;
 
+// A constant whose bytes are bytes of another one, which has more. The file
+// holds them once if it has both.
+typedef struct etx_ir_part {
+  uint32_t constant;
+  uint32_t whole;   // the constant that contains it
+  uint64_t offset;  // its first byte in `whole`
+} etx_ir_part;
+
 // How rows are appended to a state (cache_table.h).
 typedef struct etx_ir_cache {
   bool
@@ -235,6 +243,8 @@ typedef struct etx_ir_module {
   size_t buffer_count, buffer_capacity;
   etx_ir_constant* constants;
   size_t constant_count, constant_capacity;
+  etx_ir_part* parts;  // at most one for each constant
+  size_t part_count, part_capacity;
   etx_ir_constant_method* constant_methods;
   size_t constant_method_count, constant_method_capacity;
   etx_memory_row* memories;  // the fastest first (memory_list.h); none: one
@@ -274,6 +284,12 @@ ETX_MUST_USE etx_status etx_ir_add_buffer(etx_ir_module* module,
 // Finds a constant of equal type, sizes and bytes.
 bool etx_ir_find_constant(const etx_ir_module* module,
                           const etx_ir_constant* constant, uint32_t* out_index);
+
+// What is known of a constant as a part of another one; NULL: nothing.
+const etx_ir_part* etx_ir_find_part(const etx_ir_module* module,
+                                    uint32_t constant);
+ETX_MUST_USE etx_status etx_ir_add_part(etx_ir_module* module,
+                                        const etx_ir_part* part);
 
 // Finds a method by name.
 bool etx_ir_find_method(const etx_ir_module* module, etx_text name,

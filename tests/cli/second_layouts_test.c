@@ -106,6 +106,39 @@ static void recorded_calls_agree_with_pytorch(void** state) {
   }
 }
 
+// A variant for one token concatenates the weights of its queries, keys and
+// values, and the file has them once.
+static void variants_take_no_bytes_of_constants(void** state) {
+  (void)state;
+  json_t* const without = plan(LLAMA, NULL);
+  command_result result =
+      command_run(WORDS(ETX, "plan", LLAMA, "-o", program, "--json", "--pack",
+                        "--specialize", "prefill:tokens[1]=1"));
+  assert_int_equal(result.code, 0);
+  json_t* const with = json_loads(result.out, 0, NULL);
+  const json_t* const fusions = json_object_get(with, "fusions");
+  size_t count = 0;
+  for (size_t i = 0; i < json_array_size(fusions); ++i) {
+    const json_t* const row = json_array_get(fusions, i);
+    const char* const kind = json_string_value(json_object_get(row, "kind"));
+    const char* const method =
+        json_string_value(json_object_get(row, "method"));
+    if (strcmp(kind, "parallel linear") == 0 &&
+        strcmp(method, "prefill@1") == 0 &&
+        json_is_null(json_object_get(row, "missed"))) {
+      ++count;
+    }
+  }
+  assert_int_equal(count, 3);  // one for each block of the model
+  assert_true(integer_of(with, "constant_bytes") <
+              integer_of(without, "constant_bytes") + 1024);
+  assert_true(integer_of(with, "file_bytes") <
+              integer_of(without, "file_bytes") * 105 / 100);
+  command_end(&result);
+  json_decref(with);
+  json_decref(without);
+}
+
 // All weights and inputs differ, so another order of sums gives other bits.
 static void write_method(const char* name, int rows) {
   char path[2 * PATH_BYTES];
@@ -197,6 +230,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_bytes_of_copies_stay_within_the_budget),
       cmocka_unit_test(recorded_calls_agree_with_pytorch),
+      cmocka_unit_test(variants_take_no_bytes_of_constants),
       cmocka_unit_test(results_are_bit_equal),
       cmocka_unit_test(the_option_is_checked),
       cmocka_unit_test(a_budget_of_zero_changes_nothing),

@@ -135,6 +135,87 @@ static void a_tied_weight_is_not_concatenated(void** state) {
   lowered_close(&l);
 }
 
+#define SHARED                                      \
+  "inputs: [{name: x, type: 'float32[1, 4]'}]\n"    \
+  "buffers:\n"                                      \
+  "  - {name: q, type: 'float32[8, 4]', init: 1}\n" \
+  "  - {name: k, type: 'float32[4, 4]', init: 2}\n" \
+  "  - {name: v, type: 'float32[4, 4]', init: 3}\n" \
+  "  - {name: w, type: 'float32[2, 4]', init: 4}\n" \
+  "nodes:\n"                                        \
+  "  - {out: m, op: aten.neg.default, args: [q]}\n" \
+  "  - {out: n, op: aten.neg.default, args: [k]}\n" \
+  "  - {out: o, op: aten.neg.default, args: [v]}\n" \
+  "  - {out: p, op: aten.neg.default, args: [w]}\n" \
+  "  - {out: y, op: aten.neg.default, args: [x]}\n"
+
+static void fuse_variant(lowered* l, const char* graph) {
+  lowered_open(l, ETX_TARGET_ETX, graph);
+  l->reading.module.methods[0].name = etx_text_of("m@1");
+  lowered_run(l, PASSES);
+}
+
+// The method and other variants read the weights of a variant, too: these lie
+// in the concatenation.
+static void variants_share_their_weights(void** state) {
+  (void)state;
+  lowered l;
+  fuse_variant(&l, SHARED
+               "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+               "  - {out: c, op: aten.linear.default, args: [y, q]}\n"
+               "  - {out: d, op: aten.linear.default, args: [y, k]}\n"
+               "outputs: [a, b, c, d, m, n, o, p]\n");
+  const etx_ir_module* const module = &l.reading.module;
+  assert_non_null(
+      strstr(lowered_lines(&l), "linear.out(x, const float32[12, 4]"));
+  assert_non_null(
+      strstr(lowered_lines(&l), "linear.out(y, const float32[12, 4]"));
+  assert_int_equal(module->part_count, 2);
+  static const uint64_t offsets[2] = {0, 8 * 4 * sizeof(float)};
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_part* const part = &module->parts[i];
+    const etx_bytes bytes = module->constants[part->constant].data;
+    const etx_bytes whole = module->constants[part->whole].data;
+    assert_int_equal(part->offset, offsets[i]);
+    assert_memory_equal(bytes.data, whole.data + part->offset, bytes.size);
+  }
+  lowered_close(&l);
+}
+
+static void expect_apart(const char* graph) {
+  lowered l;
+  fuse_variant(&l, graph);
+  assert_null(strstr(lowered_lines(&l), "slice_copy"));
+  assert_int_equal(l.reading.module.part_count, 0);
+  lowered_close(&l);
+}
+
+static void weights_that_would_take_more_bytes_stay_apart(void** state) {
+  (void)state;
+  // One that is read twice, and one that would not start at a cache line.
+  expect_apart(SHARED
+               "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+               "  - {out: c, op: aten.linear.default, args: [x, q]}\n"
+               "outputs: [a, b, c, m, n, o, p]\n");
+  expect_apart(SHARED
+               "  - {out: a, op: aten.linear.default, args: [x, w]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+               "outputs: [a, b, m, n, o, p]\n");
+  // In another order, the weights are parts of something else already.
+  lowered l;
+  fuse_variant(&l, SHARED
+               "  - {out: a, op: aten.linear.default, args: [x, q]}\n"
+               "  - {out: b, op: aten.linear.default, args: [x, k]}\n"
+               "  - {out: c, op: aten.linear.default, args: [y, k]}\n"
+               "  - {out: d, op: aten.linear.default, args: [y, v]}\n"
+               "outputs: [a, b, c, d, m, n, o, p]\n");
+  assert_int_equal(l.reading.module.part_count, 2);
+  assert_non_null(strstr(lowered_lines(&l), "linear.out(y, k, None)"));
+  lowered_close(&l);
+}
+
 static void programs_for_executorch_are_unchanged(void** state) {
   (void)state;
   lowered l;
@@ -154,6 +235,8 @@ int main(void) {
       cmocka_unit_test(weights_and_biases_are_concatenated_in_order),
       cmocka_unit_test(other_layers_are_reported),
       cmocka_unit_test(a_tied_weight_is_not_concatenated),
+      cmocka_unit_test(variants_share_their_weights),
+      cmocka_unit_test(weights_that_would_take_more_bytes_stay_apart),
       cmocka_unit_test(programs_for_executorch_are_unchanged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

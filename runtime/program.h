@@ -87,12 +87,21 @@ typedef struct etx_method_info {
 } etx_method_info;
 
 // Methods of the program, constant ones and those that etx adds among them.
+// Variants (variants.h) are not counted: they run in place of their methods.
 size_t etx_program_method_count(const etx_program* program);
 // The method at `index`, in the file's order. ETX_OUT_OF_RANGE if there are not
 // that many.
 ETX_MUST_USE etx_status etx_program_method_at(const etx_program* program,
                                               size_t index,
                                               etx_method_info* out_info);
+
+// The number of variants of a method, whose names etx_variant_name gives
+// (format/pte/variant_name.h). A build without dynamic sizes has no variants.
+size_t etx_program_variant_count(const etx_program* program, etx_text method);
+// The variant at `index`. ETX_OUT_OF_RANGE if there are not that many.
+ETX_MUST_USE etx_status etx_program_variant_at(const etx_program* program,
+                                               etx_text method, size_t index,
+                                               etx_method_info* out_info);
 
 // An input or output as the file describes it, without loading a method.
 typedef struct etx_port_info {

@@ -76,6 +76,9 @@ static json_t* json_of_method(const etx_bench_result* from,
                       etx_json_unsigned(from->instructions));
   if (!program->is_static) {
     json_object_set_new(row, "kernel_calls", etx_json_unsigned(from->calls));
+    json_object_set_new(
+        row, "variant",
+        from->variant.size == 0 ? json_null() : etx_json_text(from->variant));
   }
   json_object_set_new(row, "memory", json_of_memory(&from->memory));
   json_object_set_new(row, "cost", json_of_cost(&from->cost));

@@ -9,6 +9,7 @@
 #include "cli/base/monotonic_clock.h"
 #include "cli/bench/bench_static.h"
 #include "runtime/shapes/call_shape.h"
+#include "runtime/variants.h"
 
 enum {
   MIN_CALLS = 15,
@@ -235,6 +236,15 @@ static etx_status profile_calls(etx_bench_run* run, double seconds,
   return status;
 }
 
+// The plan that ran in the last call, and its name if it is a variant.
+static etx_status find_ran(const etx_method* method, etx_bench_result* result,
+                           etx_pte_plan* out_plan, etx_diag* diag) {
+  const size_t last = etx_method_variant_last(method);
+  const etx_text name = etx_method_variant_name(method, last);
+  if (last < etx_method_variant_count(method)) result->variant = name;
+  return etx_program_find_plan(method->program, name, out_plan, diag);
+}
+
 etx_status etx_bench_method(etx_run_session* session, const char* name,
                             const etx_bench_options* options, etx_pool* pool,
                             etx_bench_result* out_result, etx_diag* diag) {
@@ -249,8 +259,10 @@ etx_status etx_bench_method(etx_run_session* session, const char* name,
                      (1 - warm_up_share - profile_share) * options->seconds,
                      call_seconds, pool, &result.times));
   ETX_TRY(profile_calls(&run, profile_share * options->seconds, pool, &result));
+  etx_pte_plan ran;
+  ETX_TRY(find_ran(run.method, &result, &ran, diag));
   result.method = run.method;
-  result.instructions = etx_bench_static_instruction_count(&run.method->plan);
+  result.instructions = etx_bench_static_instruction_count(&ran);
   result.inputs = run.inputs;
   result.restores = run.restores;
   result.load_seconds = run.load_seconds;

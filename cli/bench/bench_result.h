@@ -20,6 +20,7 @@ typedef struct etx_bench_operator {
 typedef struct etx_bench_result {
   const char* name;
   etx_method* method;
+  etx_text variant;  // that ran; empty: the method's own instructions
   etx_synthetic_inputs inputs;
   etx_memory_needed memory;
   bool restores;  // inputs and state were restored before every call
@@ -28,7 +29,7 @@ typedef struct etx_bench_result {
   etx_bench_times times;
   etx_bench_operator* operators;  // the most expensive first
   size_t operator_count;
-  size_t instructions;     // in the file, including control flow
+  size_t instructions;     // of what ran, including control flow
   size_t calls;            // of kernels in one run; static: each once
   double seconds;          // of all kernels in one run
   etx_operator_cost cost;  // of one run

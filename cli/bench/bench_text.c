@@ -208,7 +208,11 @@ static void print_operators(const etx_bench_result* method,
 static void print_method(const etx_bench_result* method,
                          const etx_bench_program* program) {
   char load[ETX_BENCH_TEXT], first[ETX_BENCH_TEXT];
-  printf("\n%s: %zu instruction%s", method->name, method->instructions,
+  printf("\n%s", method->name);
+  if (method->variant.size > 0) {
+    printf(", variant %.*s", (int)method->variant.size, method->variant.data);
+  }
+  printf(": %zu instruction%s", method->instructions,
          etx_plural(method->instructions));
   if (!program->is_static) {
     etx_bench_format_seconds(method->load_seconds, load);

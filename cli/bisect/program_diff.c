@@ -6,6 +6,7 @@
 #include "cli/base/plural.h"
 #include "cli/json/json_value.h"
 #include "cli/program/instruction_source.h"
+#include "runtime/variants.h"
 
 etx_status etx_program_diff_call(etx_diff_side* s, const char* method,
                                  const etx_case_file* cases, etx_pool* pool,
@@ -98,33 +99,52 @@ etx_status etx_program_diff_outputs(const etx_diff_side* sides,
   return ETX_OK;
 }
 
+// The plan that ran: the method's own, or a variant.
+static etx_text ran(const etx_diff_side* side) {
+  return etx_method_variant_name(side->run.method,
+                                 etx_method_variant_last(side->run.method));
+}
+
+static bool ran_variant(const etx_diff_side* side) {
+  return etx_method_variant_last(side->run.method) <
+         etx_method_variant_count(side->run.method);
+}
+
 // Prints the source lines of the differing instruction for each program that
 // stores them.
-static void print_lines(const etx_diff_side* sides, const char* method,
+static void print_lines(const etx_diff_side* sides,
                         const etx_diff_result* found) {
   for (int i = 0; i < 2; ++i) {
     char text[ETX_INSTRUCTION_SOURCE_TEXT_BYTES];
     etx_instruction_source source;
     etx_instruction_source_open(&source, &sides[i].session.module.program.pte,
                                 "diff", sides[i].path);
-    if (etx_instruction_source_text(&source, etx_text_of(method),
+    if (etx_instruction_source_text(&source, ran(&sides[i]),
                                     found->rows[i]->instruction, text)) {
       printf("  in %s from %s\n", sides[i].path, text);
     }
   }
 }
 
-static json_t* lines_json(const etx_diff_side* s, const char* method,
+static json_t* variant_json(const etx_diff_side* s) {
+  return ran_variant(s) ? etx_json_text(ran(s)) : json_null();
+}
+
+static json_t* lines_json(const etx_diff_side* s,
                           const etx_logged_tensor* row) {
   etx_instruction_source source;
   etx_instruction_source_open(&source, &s->session.module.program.pte, "diff",
                               s->path);
-  return etx_instruction_source_json(&source, etx_text_of(method),
-                                     row->instruction);
+  return etx_instruction_source_json(&source, ran(s), row->instruction);
 }
 
 void etx_program_diff_print(const etx_diff_side* sides,
                             const etx_diff_result* found) {
+  for (int i = 0; i < 2; ++i) {
+    if (!ran_variant(&sides[i])) continue;
+    printf("%s: variant %.*s ran\n", sides[i].path, (int)ran(&sides[i]).size,
+           ran(&sides[i]).data);
+  }
   if (found->rows[0] != NULL) {
     const etx_logged_tensor* const row = found->rows[0];
     printf("first difference: %s%s%s, instruction %zu of %s, %zu of %s: ",
@@ -134,7 +154,7 @@ void etx_program_diff_print(const etx_diff_side* sides,
     etx_host_tensor_print_type(row->tensor.dtype, row->tensor.rank,
                                row->tensor.sizes, stdout);
     printf(": %s\n", found->why);
-    print_lines(sides, sides[0].method, found);
+    print_lines(sides, found);
   }
   printf("%zu result%s compared, of %zu and %zu; %zu output%s %s\n",
          found->compared, etx_plural(found->compared), sides[0].log.count,
@@ -148,6 +168,8 @@ json_t* etx_program_diff_json(const etx_diff_side* sides,
   json_object_set_new(root, "compared", etx_json_unsigned(found->compared));
   json_object_set_new(root, "results_a", etx_json_unsigned(sides[0].log.count));
   json_object_set_new(root, "results_b", etx_json_unsigned(sides[1].log.count));
+  json_object_set_new(root, "variant_a", variant_json(&sides[0]));
+  json_object_set_new(root, "variant_b", variant_json(&sides[1]));
   json_object_set_new(root, "outputs_that_differ",
                       etx_json_unsigned(found->outputs));
   json_t* first = json_null();
@@ -163,9 +185,9 @@ json_t* etx_program_diff_json(const etx_diff_side* sides,
                         etx_json_unsigned(found->rows[1]->instruction));
     json_object_set_new(first, "why", etx_json_text(etx_text_of(found->why)));
     json_object_set_new(first, "lines_a",
-                        lines_json(&sides[0], sides[0].method, found->rows[0]));
+                        lines_json(&sides[0], found->rows[0]));
     json_object_set_new(first, "lines_b",
-                        lines_json(&sides[1], sides[1].method, found->rows[1]));
+                        lines_json(&sides[1], found->rows[1]));
   }
   json_object_set_new(root, "first_difference", first);
   return root;

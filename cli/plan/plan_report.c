@@ -10,7 +10,7 @@
 #include "cli/plan/plan_packed.h"
 #include "cli/plan/plan_quantized.h"
 #include "cli/base/plural.h"
-#include "runtime/method.h"
+#include "runtime/variants.h"
 #include "shared_memory/shared_memory.h"
 
 static uint64_t gap_of(const etx_export_method_report* method) {
@@ -488,13 +488,20 @@ static etx_status print_methods(const etx_program* program, FILE* out,
   for (size_t i = 0; i < count; ++i) {
     etx_method_info info;
     etx_memory_needed needed;
+    etx_memory_needed all;
+    size_t variants = 0;
     ETX_TRY(etx_program_method_at(program, i, &info));
     if (info.is_constant) continue;
     ETX_TRY(check_macro(program, i, info.name, diag));
     ETX_TRY(etx_method_needed(program, info.name, &needed, diag));
+    ETX_TRY(
+        etx_method_variants_needed(program, info.name, &variants, &all, diag));
     print_needed(out, stem, info.name, &needed);
-    scratch = larger(scratch, needed.scratch_bytes);
-    temporary = larger(temporary, needed.temporary_bytes);
+    if (variants > 0) {
+      print_define(out, stem, info.name, "VARIANTS", all.structure_bytes);
+    }
+    scratch = larger(scratch, all.scratch_bytes);
+    temporary = larger(temporary, all.temporary_bytes);
   }
   ETX_TRY(etx_shared_memory_needed(program, &session));
   fputs("// one block for all methods, of which one runs at a time\n", out);

@@ -154,6 +154,21 @@ static etx_status json_of_method(const etx_program* program,
   return ETX_OK;
 }
 
+static etx_status add_variants(const etx_program* program, etx_text method,
+                               json_t* object, etx_diag* diag) {
+  const size_t count = etx_program_variant_count(program, method);
+  json_t* const list = json_array();
+  set(object, "variants", list);
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    json_t* const row = json_object();
+    json_array_append_new(list, row);
+    ETX_TRY(etx_program_variant_at(program, method, i, &info));
+    ETX_TRY(json_of_method(program, &info, row, diag));
+  }
+  return ETX_OK;
+}
+
 static json_t* json_of_cache(const etx_state_row* row) {
   json_t* const object = json_object();
   set(object, "dim", json_integer(row->cache_dim));
@@ -258,6 +273,7 @@ etx_status etx_inspect_json(const etx_inspect_facts* facts, json_t** out_root,
     json_array_append_new(methods, object);
     ETX_TRY(etx_program_method_at(program, i, &info));
     ETX_TRY(json_of_method(program, &info, object, diag));
+    ETX_TRY(add_variants(program, info.name, object, diag));
     if (facts->memory != NULL && facts->memory[i].is_asked) {
       set(object, "memory", json_of_memory(&facts->memory[i]));
     }

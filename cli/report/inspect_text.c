@@ -83,7 +83,8 @@ static void print_parts(const etx_program* program) {
   }
 }
 
-static void print_symbols(const etx_program* program, etx_text method) {
+static void print_symbols(const etx_program* program, etx_text method,
+                          const char* indent) {
   size_t at = 0;
   if (!program->has_blob ||
       !etx_blob_method_find(&program->blob, method, &at)) {
@@ -91,7 +92,7 @@ static void print_symbols(const etx_program* program, etx_text method) {
   }
   for (size_t i = 0; i < etx_blob_symbol_count(&program->blob, at); ++i) {
     const etx_blob_symbol symbol = etx_blob_symbol_at(&program->blob, at, i);
-    printf("    size %.*s: %" PRId64 " to %" PRId64 "\n",
+    printf("%ssize %.*s: %" PRId64 " to %" PRId64 "\n", indent,
            text_width(symbol.name), symbol.name.data, symbol.minimum,
            symbol.maximum);
   }
@@ -225,9 +226,32 @@ static etx_status print_method(const etx_program* program,
     ETX_TRY(etx_port_output(program, info->name, i, &port, diag));
     print_port(program, info->name, &port);
   }
-  print_symbols(program, info->name);
+  print_symbols(program, info->name, "    ");
   print_arenas(program, info->name);
   print_external(program, info->name);
+  return ETX_OK;
+}
+
+// The sizes of its inputs are those that a variant is for.
+static etx_status print_variants(const etx_program* program, etx_text method,
+                                 etx_diag* diag) {
+  const size_t count = etx_program_variant_count(program, method);
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    ETX_TRY(etx_program_variant_at(program, method, i, &info));
+    printf("    variant %.*s: %zu instruction%s, %" PRIu64
+           " byte%s of scratch, for\n",
+           text_width(info.name), info.name.data, info.instruction_count,
+           etx_plural(info.instruction_count), info.scratch_bytes,
+           etx_plural(info.scratch_bytes));
+    for (size_t k = 0; k < info.input_count; ++k) {
+      etx_port port;
+      ETX_TRY(etx_port_input(program, info.name, k, &port, diag));
+      fputs("  ", stdout);
+      print_port(program, info.name, &port);
+    }
+    print_symbols(program, info.name, "      ");
+  }
   return ETX_OK;
 }
 
@@ -263,6 +287,7 @@ static etx_status print_methods(const etx_inspect_facts* facts, bool constants,
     if (facts->memory != NULL && facts->memory[i].is_asked) {
       print_memory(&facts->memory[i]);
     }
+    ETX_TRY(print_variants(program, info.name, diag));
   }
   return ETX_OK;
 }

@@ -46,4 +46,11 @@ static inline bool etx_is_variant_name(etx_text name) {
   return at > 1 && at < name.size && name.data[at - 1] == '@';
 }
 
+// The name of the method of a variant with this name.
+static inline etx_text etx_variant_method(etx_text name) {
+  size_t size = name.size;
+  while (size > 0 && name.data[size - 1] != '@') --size;
+  return (etx_text){name.data, size > 0 ? size - 1 : 0};
+}
+
 #endif

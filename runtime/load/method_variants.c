@@ -30,24 +30,6 @@ struct etx_method_variants {
 
 // ---------------------------------------------------------------- memory
 
-static bool has_variant(const etx_program* program, etx_text name, size_t index,
-                        char buffer[ETX_VARIANT_NAME_BYTES],
-                        etx_text* out_name) {
-  etx_pte_plan plan;
-  *out_name = etx_variant_name(name, index, buffer);
-  return out_name->size > 0 && program->has_blob &&
-         !etx_is_variant_name(name) &&
-         etx_program_find_plan(program, *out_name, &plan, NULL) == ETX_OK;
-}
-
-static size_t count_variants(const etx_program* program, etx_text name) {
-  char buffer[ETX_VARIANT_NAME_BYTES];
-  etx_text variant;
-  size_t count = 0;
-  while (has_variant(program, name, count, buffer, &variant)) ++count;
-  return count;
-}
-
 // Copies of a method whose sizes vary: limits.kept_sizes of them.
 static size_t count_copies(const etx_program* program, etx_text name) {
   enum { MOST_COPIES = 64 };
@@ -114,7 +96,7 @@ static etx_status count_needed(const etx_program* program, etx_text name,
   char buffer[ETX_VARIANT_NAME_BYTES];
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
   ETX_TRY(etx_method_needed(program, name, &all, diag));
-  const size_t variants = count_variants(program, name);
+  const size_t variants = etx_program_variant_count(program, name);
   const size_t count = variants + count_copies(program, name);
   etx_arena_init_counting(&arena);
   bool fits = count == 0 ||
@@ -431,7 +413,7 @@ static etx_status use_variants(etx_method* method, etx_bytes_mut block,
   char buffer[ETX_VARIANT_NAME_BYTES];
   struct etx_method_variants* all = NULL;
   etx_arena arena;
-  const size_t variants = count_variants(method->program, own);
+  const size_t variants = etx_program_variant_count(method->program, own);
   const size_t count = variants + count_copies(method->program, own);
   if (count == 0) return ETX_OK;
   etx_arena_init(&arena, block.data, block.size);

@@ -115,10 +115,11 @@ etx_method* etx_module_method(etx_module* module, const char* name) {
   return entry == NULL ? NULL : &entry->method;
 }
 
-// The largest scratch and temporary memory that any method needs, so that the
-// blocks never have to grow. `own_needs` are those of method `name`. Methods
-// whose needs cannot be counted are skipped: they cannot be loaded either.
-static void find_largest_needs(const etx_module* module, etx_text name,
+// The largest scratch and temporary memory that any method or variant needs, so
+// that the blocks never have to grow. `own_needs` are those of the method that
+// is loaded. Methods whose needs cannot be counted are skipped: they cannot be
+// loaded either.
+static void find_largest_needs(const etx_module* module,
                                const etx_memory_needed* own_needs,
                                size_t* out_scratch, size_t* out_temporary) {
   const etx_program* program = &module->program;
@@ -127,11 +128,10 @@ static void find_largest_needs(const etx_module* module, etx_text name,
   for (size_t i = 0; i < etx_program_method_count(program); ++i) {
     etx_method_info info;
     etx_memory_needed needed;
+    size_t variants = 0;
     if (etx_program_method_at(program, i, &info) != ETX_OK ||
-        etx_text_equal(info.name, name)) {
-      continue;
-    }
-    if (etx_method_needed(program, info.name, &needed, NULL) != ETX_OK) {
+        etx_method_variants_needed(program, info.name, &variants, &needed,
+                                   NULL) != ETX_OK) {
       continue;
     }
     if (needed.scratch_bytes > *out_scratch) {
@@ -146,13 +146,13 @@ static void find_largest_needs(const etx_module* module, etx_text name,
 // Allocates scratch and temporary memory for all methods. They are not zeroed:
 // a plan made by etx reads only what it has written, and pages that are never
 // touched cost nothing.
-static etx_status allocate_shared_blocks(etx_module* module, etx_text name,
+static etx_status allocate_shared_blocks(etx_module* module,
                                          const etx_memory_needed* own_needs,
                                          etx_diag* diag) {
   etx_bytes_mut scratch = {NULL, 0};
   etx_bytes_mut temporary = {NULL, 0};
   if (module->temporary != NULL) return ETX_OK;
-  find_largest_needs(module, name, own_needs, &scratch.size, &temporary.size);
+  find_largest_needs(module, own_needs, &scratch.size, &temporary.size);
   if (module->program.has_blob && module->scratch == NULL) {
     ETX_TRY(allocate(module, &scratch, "scratch", diag));
     module->scratch = scratch.data;
@@ -198,7 +198,7 @@ static etx_status init_method(etx_module* module,
   etx_method_memory memory;
   memset(&memory, 0, sizeof memory);
   ETX_TRY(etx_method_needed(&module->program, name, &needed, diag));
-  ETX_TRY(allocate_shared_blocks(module, name, &needed, diag));
+  ETX_TRY(allocate_shared_blocks(module, &needed, diag));
   entry->structures.size = needed.structure_bytes;
   ETX_TRY(allocate(module, &entry->structures, "a method", diag));
   memory.scratch =

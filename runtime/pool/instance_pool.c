@@ -3,6 +3,8 @@
 //   memory   | words | links | slots | instance 0 | instance 1 | ...
 //   instance | session | methods | scratch | temporary | structures ... |
 //
+// The structures of a method's variants follow its own.
+//
 // Slots and instances begin on lines of the cache, so that threads with
 // different instances never write the same line. In a stock file, which may
 // keep state in private arenas, each method has a block of scratch of its own,
@@ -19,6 +21,7 @@
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
 #include "runtime/pool/index_stack.h"
+#include "runtime/variants.h"
 
 // Words that several threads write lie two lines of the cache apart, because
 // processors fetch lines in pairs.
@@ -87,7 +90,8 @@ static bool next_method(const pool_layout* layout, size_t* cursor,
   return false;
 }
 
-// The number of methods, and the largest blocks that any of them needs.
+// The number of methods, and the largest blocks that any of them, or of their
+// variants, needs.
 static etx_status find_largest(const pool_layout* layout, size_t* out_count,
                                etx_memory_needed* out_largest, etx_diag* diag) {
   size_t cursor = 0;
@@ -96,7 +100,9 @@ static etx_status find_largest(const pool_layout* layout, size_t* out_count,
   memset(out_largest, 0, sizeof *out_largest);
   while (next_method(layout, &cursor, &name)) {
     etx_memory_needed needed;
-    ETX_TRY(etx_method_needed(layout->program, name, &needed, diag));
+    size_t variants = 0;
+    ETX_TRY(etx_method_variants_needed(layout->program, name, &variants,
+                                       &needed, diag));
     ++*out_count;
     if (needed.scratch_bytes > out_largest->scratch_bytes) {
       out_largest->scratch_bytes = needed.scratch_bytes;
@@ -147,6 +153,22 @@ static etx_status start_instance(pool_layout* layout,
              : etx_shared_memory_init(&slot->session, program, session, diag);
 }
 
+// Takes the structures of the method's variants and, if the layout has memory,
+// loads them. `method` is used only then.
+static etx_status lay_out_variants(pool_layout* layout, etx_text name,
+                                   etx_method* method, etx_diag* diag) {
+  etx_memory_needed needed;
+  size_t count = 0;
+  ETX_TRY(
+      etx_method_variants_needed(layout->program, name, &count, &needed, diag));
+  if (count == 0) return ETX_OK;
+  const etx_bytes_mut block =
+      take(layout, needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  return layout->base == NULL
+             ? ETX_OK
+             : etx_method_use_variants(method, block, layout->missing, diag);
+}
+
 // Takes the memory of an instance and, if the layout has memory, starts its
 // session and loads its methods.
 static etx_status lay_out_instance(pool_layout* layout,
@@ -164,9 +186,13 @@ static etx_status lay_out_instance(pool_layout* layout,
     }
     memory.structures =
         take(layout, needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
-    if (layout->base == NULL) continue;
-    ETX_TRY(etx_method_init(&slot->methods[i], layout->program, name, &memory,
-                            layout->missing, diag));
+    etx_method* method = NULL;
+    if (layout->base != NULL) {
+      method = &slot->methods[i];
+      ETX_TRY(etx_method_init(method, layout->program, name, &memory,
+                              layout->missing, diag));
+    }
+    ETX_TRY(lay_out_variants(layout, name, method, diag));
   }
   return ETX_OK;
 }

@@ -1,13 +1,67 @@
 // Describes methods without loading them: inputs, outputs, and the results of
 // constant methods.
 
+#include "format/base/build_parts.h"
 #include "format/pte/reserved_names.h"
+#include "format/pte/variant_name.h"
 #include "format/tensor/layout.h"
 #include "runtime/program.h"
 #include "runtime/program/unplanned_outputs.h"
 
+#if ETX_DYNAMIC
+
+static bool has_plan(const etx_program* program, etx_text name) {
+  etx_pte_plan plan;
+  return name.size > 0 && etx_pte_plan_find(&program->pte, name, &plan);
+}
+
+size_t etx_program_variant_count(const etx_program* program, etx_text method) {
+  char buffer[ETX_VARIANT_NAME_BYTES];
+  size_t count = 0;
+  if (!program->has_blob || etx_is_variant_name(method) ||
+      !has_plan(program, method)) {
+    return 0;
+  }
+  while (has_plan(program, etx_variant_name(method, count, buffer))) ++count;
+  return count;
+}
+
+static bool is_variant(const etx_program* program, const etx_pte_plan* plan) {
+  char buffer[ETX_VARIANT_NAME_BYTES];
+  const etx_text name = etx_pte_plan_name(plan);
+  if (!program->has_blob || !etx_is_variant_name(name)) return false;
+  const etx_text method = etx_variant_method(name);
+  const size_t count = etx_program_variant_count(program, method);
+  for (size_t i = 0; i < count; ++i) {
+    if (etx_text_equal(name, etx_variant_name(method, i, buffer))) return true;
+  }
+  return false;
+}
+
+#else  // no method has sizes to choose by
+
+static bool is_variant(const etx_program* program, const etx_pte_plan* plan) {
+  (void)program;
+  (void)plan;
+  return false;
+}
+
+size_t etx_program_variant_count(const etx_program* program, etx_text method) {
+  (void)program;
+  (void)method;
+  return 0;
+}
+
+#endif
+
 size_t etx_program_method_count(const etx_program* program) {
-  return etx_pte_plan_count(&program->pte);
+  const size_t all = etx_pte_plan_count(&program->pte);
+  size_t count = 0;
+  for (size_t i = 0; i < all; ++i) {
+    const etx_pte_plan plan = etx_pte_plan_at(&program->pte, i);
+    if (!is_variant(program, &plan)) ++count;
+  }
+  return count;
 }
 
 static size_t count_instructions(const etx_pte_plan* plan) {
@@ -38,21 +92,44 @@ static bool returns_constants(const etx_program* program,
   return true;
 }
 
-etx_status etx_program_method_at(const etx_program* program, size_t index,
-                                 etx_method_info* out_info) {
-  if (index >= etx_pte_plan_count(&program->pte)) return ETX_OUT_OF_RANGE;
-  const etx_pte_plan plan = etx_pte_plan_at(&program->pte, index);
-  out_info->name = etx_pte_plan_name(&plan);
-  out_info->input_count = etx_pte_input_count(&plan);
-  out_info->output_count = etx_pte_output_count(&plan);
-  out_info->instruction_count = count_instructions(&plan);
+static void describe(const etx_program* program, const etx_pte_plan* plan,
+                     etx_method_info* out_info) {
+  out_info->name = etx_pte_plan_name(plan);
+  out_info->input_count = etx_pte_input_count(plan);
+  out_info->output_count = etx_pte_output_count(plan);
+  out_info->instruction_count = count_instructions(plan);
   out_info->scratch_bytes =
-      etx_pte_buffer_size_count(&plan) > ETX_MEMORY_SCRATCH
-          ? (uint64_t)etx_pte_buffer_size_at(&plan, ETX_MEMORY_SCRATCH)
+      etx_pte_buffer_size_count(plan) > ETX_MEMORY_SCRATCH
+          ? (uint64_t)etx_pte_buffer_size_at(plan, ETX_MEMORY_SCRATCH)
           : 0;
   out_info->is_constant =
       out_info->instruction_count == 0 && out_info->input_count == 0 &&
-      out_info->output_count > 0 && returns_constants(program, &plan);
+      out_info->output_count > 0 && returns_constants(program, plan);
+}
+
+etx_status etx_program_method_at(const etx_program* program, size_t index,
+                                 etx_method_info* out_info) {
+  const size_t all = etx_pte_plan_count(&program->pte);
+  size_t passed = 0;
+  for (size_t i = 0; i < all; ++i) {
+    const etx_pte_plan plan = etx_pte_plan_at(&program->pte, i);
+    if (is_variant(program, &plan) || passed++ < index) continue;
+    describe(program, &plan, out_info);
+    return ETX_OK;
+  }
+  return ETX_OUT_OF_RANGE;
+}
+
+etx_status etx_program_variant_at(const etx_program* program, etx_text method,
+                                  size_t index, etx_method_info* out_info) {
+  char buffer[ETX_VARIANT_NAME_BYTES];
+  etx_pte_plan plan;
+  if (index >= etx_program_variant_count(program, method) ||
+      !etx_pte_plan_find(&program->pte, etx_variant_name(method, index, buffer),
+                         &plan)) {
+    return ETX_OUT_OF_RANGE;
+  }
+  describe(program, &plan, out_info);
   return ETX_OK;
 }
 

@@ -133,6 +133,47 @@ static void concurrent_methods_have_no_variants(void** state) {
   command_end(&result);
 }
 
+// Variants are shown beneath their method, and are no methods of their own.
+static void commands_name_the_variant_that_ran(void** state) {
+  static const char one[] = "tokens[1]=1";
+  char plain[PATH_BYTES];
+  char header[PATH_BYTES];
+  (void)state;
+  name_files();
+  snprintf(plain, sizeof plain, "%s/plain.pte", command_directory);
+  snprintf(header, sizeof header, "%s/memory.h", command_directory);
+  command_expect(0, WORDS(ETX, "plan", LLAMA, "-q", "-o", plain));
+  command_expect(0, WORDS(ETX, "plan", LLAMA, "-q", "-o", program, "--header",
+                          header, "--specialize", "prefill:s27=1,2..16"));
+  command_expect_out(0, WORDS(ETX, "inspect", program),
+                     "\n    variant prefill@2: ");
+  command_expect_out(0, WORDS(ETX, "inspect", program),
+                     "\n      size s27: 2 to 16\n");
+  command_expect_out(0,
+                     WORDS(ETX, "bench", program, "--method", "prefill",
+                           "--seconds", "0.01", "--dim", one),
+                     "\nprefill, variant prefill@1: ");
+  command_expect_out(0,
+                     WORDS(ETX, "bench", program, "--method", "prefill",
+                           "--seconds", "0.01", "--dim", "tokens[1]=17"),
+                     "\nprefill: ");
+  command_result all =
+      command_run(WORDS(ETX, "bench", program, "--seconds", "0.01", "--json"));
+  assert_int_equal(all.code, 0);
+  assert_null(strstr(all.out, "\"name\": \"prefill@"));
+  assert_non_null(strstr(all.out, "\"variant\": null"));
+  command_end(&all);
+  command_expect_out(0,
+                     WORDS(ETX, "diff", program, plain, "prefill", "--case",
+                           LLAMA, "--atol", "1e-4"),
+                     ": variant prefill@2 ran\n");
+  char* const text = command_read_file(header, NULL);
+  assert_non_null(strstr(text, "_PREFILL_VARIANTS_BYTES "));
+  assert_null(strstr(text, "PREFILL_1"));
+  assert_null(strstr(text, "DECODE_VARIANTS"));
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recorded_calls_agree_with_pytorch),
@@ -140,6 +181,7 @@ int main(void) {
       cmocka_unit_test(files_of_other_methods_are_as_without_the_option),
       cmocka_unit_test(what_cannot_be_specialised_is_refused),
       cmocka_unit_test(concurrent_methods_have_no_variants),
+      cmocka_unit_test(commands_name_the_variant_that_ran),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

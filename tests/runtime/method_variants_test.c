@@ -4,6 +4,7 @@
 
 #include "runtime/variants.h"
 
+#include "runtime/pool/instance_pool.h"
 #include "tests/support/assert_message.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
@@ -335,8 +336,85 @@ static void variants_have_no_variants(void** state) {
   end(&f);
 }
 
+// Lists of methods have no variants; these are found by their method.
+static void lists_of_methods_have_no_variants(void** state) {
+  etx_program program;
+  etx_method_info info;
+  (void)state;
+  etx_diag_init(&diag);
+  test_program* const p = program_with_variants();
+  add_method(p, "g@1", "aten::abs", 1, 8, 0);  // there is no `g`
+  add_method(p, "f@4", "aten::abs", 1, 8, 0);  // there is no `f@3`
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  static const char* const names[] = {"f", "g@1", "f@4"};
+  assert_int_equal(etx_program_method_count(&program), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    assert_ok(etx_program_method_at(&program, i, &info));
+    assert_true(etx_text_is(info.name, names[i]));
+  }
+  assert_int_equal(etx_program_method_at(&program, 3, &info), ETX_OUT_OF_RANGE);
+  const etx_text f = etx_text_of("f");
+  assert_int_equal(etx_program_variant_count(&program, f), 2);
+  assert_ok(etx_program_variant_at(&program, f, 1, &info));
+  assert_true(etx_text_is(info.name, "f@2"));
+  assert_int_equal(info.input_count, 1);
+  assert_int_equal(etx_program_variant_at(&program, f, 2, &info),
+                   ETX_OUT_OF_RANGE);
+  assert_int_equal(etx_program_variant_count(&program, etx_text_of("g")), 0);
+  assert_int_equal(etx_program_variant_count(&program, etx_text_of("f@1")), 0);
+  test_program_end(p);
+}
+
+// Each instance of a pool has variants of its own.
+static void pools_use_variants(void** state) {
+  enum { INSTANCES = 2 };
+  const etx_instance_pool_options options = {.instance_count = INSTANCES};
+  etx_instance_lease leases[INSTANCES];
+  etx_instance_pool pool;
+  etx_program program;
+  size_t needed = 0;
+  (void)state;
+  etx_diag_init(&diag);
+  test_program* const p = program_with_variants();
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(etx_instance_pool_needed(&program, &options, &needed, &diag));
+  test_block block = test_block_new(needed, ETX_INSTANCE_POOL_ALIGNMENT);
+  const etx_bytes_mut smaller = {block.bytes.data, needed - 1};
+  assert_int_equal(
+      etx_instance_pool_init(&pool, &program, &options, smaller, NULL, &diag),
+      ETX_OUT_OF_MEMORY);
+  assert_ok(etx_instance_pool_init(&pool, &program, &options, block.bytes, NULL,
+                                   &diag));
+  for (int32_t i = 0; i < INSTANCES; ++i) {
+    float x[8] = {-1.5f, -1.5f, -1.5f, -1.5f, -1.5f, -1.5f, -1.5f, -1.5f};
+    assert_int_equal(etx_instance_pool_get(&pool, &leases[i]), ETX_OK);
+    assert_int_equal(leases[i].method_count, 1);
+    etx_method* const method = leases[i].methods;
+    assert_int_equal(etx_method_variant_count(method), 2);
+    for (int32_t size = 1; size <= 8; ++size) {
+      const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, size);
+      assert_ok(etx_method_set_input(method, 0, &input, &diag));
+      assert_ok(etx_method_run(method, &diag));
+      const float* const y = test_output_tensor(method, 0)->data;
+      assert_true(y[0] == (size >= 2 && size <= 4 ? -2.0f : 1.5f));
+      assert_int_equal(etx_method_variant_last(method), size == 1   ? 0
+                                                        : size <= 4 ? 1
+                                                                    : 2);
+    }
+  }
+  for (size_t i = 0; i < INSTANCES; ++i) {
+    assert_ok(etx_instance_pool_put(&pool, &leases[i], &diag));
+  }
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      unit_test_with(ETX_DYNAMIC, lists_of_methods_have_no_variants),
+      unit_test_with(ETX_DYNAMIC, pools_use_variants),
       unit_test_with(ETX_DYNAMIC, the_first_variant_for_the_sizes_runs),
       unit_test_with(ETX_DYNAMIC, copies_stay_prepared_for_recent_sizes),
       unit_test_with(ETX_DYNAMIC, a_method_without_its_variants_runs_itself),

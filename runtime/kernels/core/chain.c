@@ -4,9 +4,10 @@
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/loop_apply.h"
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/tile_bytes.h"
 
 enum {
-  BLOCK = 512,                           // elements
+  BLOCK = ETX_TILE_ELEMENTS,
   STEP_COUNT = ETX_CHAIN_STEPS_MAX / 8,  // in `prepared`, behind the steps
 };
 

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "runtime/kernels/core/tile_bytes.h"
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 
 // Times that a single operand is repeated in a buffer. With 256, the calls of
 // the loop took 5 % of the time of a loop that is bound by memory.
-enum { REPEATED = 512 };
+enum { REPEATED = ETX_TILE_ELEMENTS };
 
 // From this many elements on, a loop of the widest instruction set is used to
 // repeat one.

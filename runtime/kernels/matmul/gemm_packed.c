@@ -18,17 +18,21 @@
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/short_copy.h"
+#include "runtime/kernels/core/tile_bytes.h"
 
 enum {
   GROUP = ETX_LANE_GROUP_BYTES / 4,
   MANY_TAPS = 512,  // taps of a block of one group
   // taps of a block of several groups, or of converted elements
   FEW_TAPS = 128,
-  PANEL_TAPS = 768,   // taps of a block of panels, which are read in place
-  MOST_GROUPS = 4,    // most groups of a block
-  ROWS = 192,         // rows that share a block of MANY_TAPS taps
-  MORE_ROWS = 384,    // one of few
-  ROWS_ASIDE = 48,    // the same if sums are on the stack
+  PANEL_TAPS = 768,  // taps of a block of panels, which are read in place
+  MOST_GROUPS = 4,   // most groups of a block
+  ROWS = 192,        // rows that share a block of MANY_TAPS taps
+  MORE_ROWS = 384,   // one of few
+  // the same if sums are on the stack
+  ROWS_ASIDE = ETX_TILE_BYTES < 48 * ETX_LANE_GROUP_BYTES
+                   ? ETX_TILE_BYTES / ETX_LANE_GROUP_BYTES
+                   : 48,
   ROWS_LOADED = 6,    // rows of `left` that are converted at a time
   FEW_ROWS = 3,       // with no more rows, copying `right` does not pay
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do

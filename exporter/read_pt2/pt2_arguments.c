@@ -11,6 +11,7 @@ etx_status etx_pt2_alloc_names(etx_pt2_graph* graph) {
   graph->states = etx_pool_take(graph->pool, count);
   graph->values = etx_pool_take(graph->pool, bytes);
   graph->last_reads = etx_pool_take(graph->pool, bytes);
+  graph->has_last_reads = false;
   graph->aliases = etx_pool_take(graph->pool, count * sizeof *graph->aliases);
   return graph->states == NULL || graph->values == NULL ||
                  graph->last_reads == NULL || graph->aliases == NULL

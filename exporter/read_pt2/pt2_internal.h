@@ -28,9 +28,10 @@ typedef enum etx_pt2_name_state {
 // Alias information of a tensor's name. Positions in tensor_values count
 // from 1.
 typedef struct etx_pt2_alias {
-  uint32_t next;  // ring of the names over the same storage; 0: only itself
-  uint32_t base;  // the name that it is a view of; 0: it is not a view
-  uint32_t view;  // the node of the method that made the view
+  uint32_t next;    // ring of the names over the same storage; 0: only itself
+  uint32_t base;    // the name that it is a view of; 0: it is not a view
+  uint32_t view;    // the node of the method that made the view
+  uint32_t output;  // which of the results of that node it is
 } etx_pt2_alias;
 
 // An in-place write into an input or buffer.
@@ -90,6 +91,7 @@ typedef struct etx_pt2_graph {
   // The last kept node that reads the name, counted from 1; ETX_PT2_END: an
   // output or mutation reads it; 0: nothing does.
   uint32_t* last_reads;
+  bool has_last_reads;  // they are filled in
   etx_pt2_alias* aliases;
 
   uint32_t now;  // the node being marked or read, counted as in last_reads
@@ -516,7 +518,7 @@ ETX_MUST_USE etx_status etx_pt2_read_scan(etx_pt2_graph* graph,
                                           const etx_json* node,
                                           etx_pt2_visit_nodes* read_nodes);
 
-// ---- pt2_unroll.c
+// ---- pt2_steps.c, unrolling
 
 // Reads a scan or map as the nodes of all its steps if they are few, and
 // `out_together` is 0. Otherwise it is the number of steps of an iteration.
@@ -609,6 +611,12 @@ void etx_pt2_put_member(etx_json* object, const char* key, etx_json value);
 // Replaces the nodes of each torch.vmap by one map node. To be called after
 // etx_pt2_inline_wrappers and before etx_pt2_alloc_names.
 ETX_MUST_USE etx_status etx_pt2_group_vmaps(etx_pt2_graph* graph);
+
+// ---- pt2_associative.c
+
+// Replaces each associative_scan node by a scan. To be called before
+// etx_pt2_alloc_names.
+ETX_MUST_USE etx_status etx_pt2_replace_associative_scans(etx_pt2_graph* graph);
 
 // ---- pt2_data_numbers.c
 

@@ -42,9 +42,25 @@ static etx_status mark_nodes(etx_pt2_graph* graph) {
   return ETX_OK;
 }
 
+// Fills in last_reads of a sub-graph, unless an earlier step has done so.
+static etx_status mark_subgraph(etx_pt2_graph* graph) {
+  const etx_json* outputs = NULL;
+  if (graph->has_last_reads) return ETX_OK;
+  ETX_TRY(mark_nodes(graph));
+  graph->now = ETX_PT2_END;
+  ETX_TRY(
+      etx_pt2_field(graph, graph->graph, "outputs", ETX_JSON_ARRAY, &outputs));
+  for (size_t i = 0; i < outputs->count; ++i) {
+    etx_pt2_mark_argument(graph, &outputs->items[i]);
+  }
+  graph->has_last_reads = true;
+  return ETX_OK;
+}
+
 etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
   ETX_TRY(mark_nodes(graph));
   graph->now = ETX_PT2_END;
+  graph->has_last_reads = true;
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     const etx_json* const spec = &graph->output_specs->items[i];
     if (spec->kind != ETX_JSON_OBJECT || spec->count != 1) continue;
@@ -175,7 +191,7 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
     etx_import_problem(
         graph->import, ETX_UNSUPPORTED, &graph->place,
         "%s: control flow operator '%t' is not supported: only cond, "
-        "while_loop, scan and map are",
+        "while_loop, scan, map and associative_scan are",
         graph->context, target);
     return;
   }
@@ -343,6 +359,7 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
 }
 
 etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
+  ETX_TRY(mark_subgraph(graph));
   for (size_t i = 0; i < graph->nodes->count; ++i) {
     const etx_json* const json = &graph->nodes->items[i];
     etx_text target;

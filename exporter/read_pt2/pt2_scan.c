@@ -1,6 +1,6 @@
 // scan and map: nodes with one sub-graph, which runs for each row of some
 // operands and gives rows of some results. Short ones are unrolled
-// (pt2_unroll.c), others become a loop (ir_cond.h) over an index:
+// (pt2_steps.c), others become a loop (ir_cond.h) over an index:
 //
 //   x = index_select(xs, 0, i)        a row, in the body
 //   ys' = index_put(ys, [i], y)       a stacked result is a carried value

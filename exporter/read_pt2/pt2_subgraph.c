@@ -16,6 +16,8 @@ etx_status etx_pt2_open_subgraph(const etx_pt2_graph* outer,
   *out = *outer;
   out->graph = json;
   out->depth = outer->depth + 1;
+  out->writes = NULL;
+  out->write_count = out->write_capacity = 0;
   if (out->depth > MAX_DEPTH) {
     return etx_pt2_fail_unsupported(
         out, "sub-graphs are nested deeper than %i levels", (int64_t)MAX_DEPTH);
@@ -30,6 +32,7 @@ etx_status etx_pt2_open_subgraph(const etx_pt2_graph* outer,
   out->sym_floats = etx_json_member(json, "sym_float_values");
   ETX_TRY(etx_pt2_inline_wrappers(out));
   ETX_TRY(etx_pt2_group_vmaps(out));
+  ETX_TRY(etx_pt2_replace_associative_scans(out));
   return etx_pt2_alloc_names(out);
 }
 

@@ -67,7 +67,8 @@ static etx_status running(etx_builder* builder, etx_op_id op) {
   }
   if (!etx_dim_is_number(shape.dims[axis])) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                         "'%t' along a dynamic dimension is not supported",
+                         "'%t' along a dynamic dimension runs only in etx's "
+                         "runtime: plan for target 'etx'",
                          builder->node->aten);
   }
   ETX_TRY(running_extreme(builder, op, self, axis, &builder->results[0]));

@@ -16,12 +16,13 @@
 #define ETX ETX_BINARY "/etx"
 
 static const char* const sets[] = {
-    "tiny",     "kv",     "counter",   "swap",         "prefix",  "mixed",
-    "integers", "gru",    "weights",   "branches",     "loops",   "cond",
-    "cnn",      "planes", "quantized", "torchao",      "static",  "in_place",
-    "wrapped",  "scans",  "late",      "loop_sizes",   "halves",  "recurrent",
-    "caches",   "rings",  "parts",     "data_numbers", "choices", "llama",
-    "whisper"};
+    "tiny",    "kv",         "counter",      "swap",      "prefix",
+    "mixed",   "integers",   "gru",          "weights",   "branches",
+    "loops",   "cond",       "cnn",          "planes",    "quantized",
+    "torchao", "static",     "in_place",     "wrapped",   "scans",
+    "late",    "loop_sizes", "halves",       "recurrent", "caches",
+    "rings",   "parts",      "data_numbers", "choices",   "inner_writes",
+    "llama",   "whisper"};
 enum { SET_COUNT = sizeof sets / sizeof *sets, PATH_BYTES = 512 };
 
 // Under a sanitizer, which is slow, every set is run without a third of the

@@ -342,7 +342,32 @@ static void in_place_writes_with_stale_views_are_unsupported(void** state) {
   assert_change_of(set, MODEL, "torch.ops.aten.view.default",
                    "torch.ops.aten.reshape.default", message);
   assert_change_of(PT2 "cond/step.pt2", MODEL, "torch.ops.aten.sub.Tensor",
-                   "torch.ops.aten.sub_.Tensor", "within a sub-graph");
+                   "torch.ops.aten.sub_.Tensor",
+                   "writes into a tensor that the sub-graph of a torch.cond, a "
+                   "loop or torch.vmap gets from outside");
+}
+
+static void damaged_associative_scans_are_refused(void** state) {
+  static const char sums[] = PT2 "inner_writes/sums.pt2";
+  (void)state;
+  assert_change_of(sums, MODEL,
+                   "\"as_tensors\": [{\"name\": \"flip\"}, {\"name\": "
+                   "\"flip_1\"}, {\"name\": \"flip_2\"}]",
+                   "\"as_tensors\": [{\"name\": \"flip\"}]",
+                   "associative_scan has 3 results for 1 tensors");
+  assert_change_of(sums, MODEL,
+                   "\"as_tensors\": [{\"name\": \"flip\"}, {\"name\": "
+                   "\"flip_1\"}, {\"name\": \"flip_2\"}]",
+                   "\"as_tensors\": [{\"name\": \"flip\"}, {\"name\": "
+                   "\"flip_1\"}, {\"name\": \"b_offset\"}]",
+                   "'b_offset', which has no dimension, has no rows");
+  assert_change_of(sums, MODEL, "{\"as_graph\": {\"name\": \"associative",
+                   "{\"as_graphs\": {\"name\": \"associative", "as_graph");
+  assert_change_of(sums, MODEL,
+                   "\"as_tensors\": [{\"name\": \"weight\"}, {\"name\": "
+                   "\"sym_size_int_5\"}, {\"name\": \"b_offset\"}]",
+                   "\"as_tensors\": [{\"name\": \"weight\"}]",
+                   "a sub-graph has 9 inputs, but the node passes 7 operands");
 }
 
 static void damaged_loops_are_refused(void** state) {
@@ -364,7 +389,8 @@ static void unknown_control_flow_is_unsupported(void** state) {
                    "torch.ops.higher_order.flex_attention",
                    "control flow operator "
                    "'torch.ops.higher_order.flex_attention' is not supported: "
-                   "only cond, while_loop, scan and map are");
+                   "only cond, while_loop, scan, map and "
+                   "associative_scan are");
 }
 
 static void damaged_wrapped_graphs_are_refused(void** state) {
@@ -749,6 +775,7 @@ int main(void) {
       cmocka_unit_test(damaged_json_is_refused),
       cmocka_unit_test(in_place_writes_with_stale_views_are_unsupported),
       cmocka_unit_test(damaged_branches_are_refused),
+      cmocka_unit_test(damaged_associative_scans_are_refused),
       cmocka_unit_test(damaged_loops_are_refused),
       cmocka_unit_test(damaged_wrapped_graphs_are_refused),
       cmocka_unit_test(damaged_unrolled_loops_are_refused),

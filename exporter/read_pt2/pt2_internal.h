@@ -531,13 +531,6 @@ ETX_MUST_USE etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph,
 
 // True if the node is a scan or a map.
 bool etx_pt2_is_scan(etx_text target);
-// The number of steps of a map or scan over `rows` rows that stand one after
-// the other: 0 for all, if they are few; 1 if each iteration must be one step.
-// `with_rows` is the number of operands of which a step gets a row.
-ETX_MUST_USE etx_status etx_pt2_steps_together(etx_pt2_graph* graph,
-                                               const etx_json* body,
-                                               etx_dim rows, size_t with_rows,
-                                               size_t* out_together);
 
 // ---- pt2_steps.c
 

@@ -138,9 +138,12 @@ static size_t block_of(uint64_t rows, uint64_t most) {
   return (size_t)most;
 }
 
-etx_status etx_pt2_steps_together(etx_pt2_graph* graph, const etx_json* body,
-                                  etx_dim rows, size_t with_rows,
-                                  size_t* out_together) {
+// The number of steps of a map or scan over `rows` rows that stand one after
+// the other: 0 for all, if they are few; 1 if each iteration must be one step.
+// `with_rows` is the number of operands of which a step gets a row.
+static etx_status steps_together(etx_pt2_graph* graph, const etx_json* body,
+                                 etx_dim rows, size_t with_rows,
+                                 size_t* out_together) {
   const uint64_t limit = graph->import->module->unroll_limit;
   const uint64_t block_limit =
       limit / 2 < BLOCK_NODES ? limit / 2 : BLOCK_NODES;
@@ -420,8 +423,8 @@ etx_status etx_pt2_unroll_scan(etx_pt2_graph* graph, const etx_json* node,
   unrolled_call p = {0};
   ETX_TRY(read_call(graph, node, &p));
   etx_pt2_steps* const all = &p.all;
-  ETX_TRY(etx_pt2_steps_together(graph, all->body, p.row_count, all->with_rows,
-                                 out_together));
+  ETX_TRY(steps_together(graph, all->body, p.row_count, all->with_rows,
+                         out_together));
   if (*out_together != 0) return ETX_OK;
   all->count = (size_t)p.row_count;
   uint32_t* const results =

@@ -127,6 +127,23 @@ static etx_status check_batch_and_heads(const etx_shape_call* call,
   return broadcast_heads(call, &batch, &heads);
 }
 
+// The part of a mask that is read. A mask may have more rows and keys than the
+// scores; then the first ones are read. A size of 1 broadcasts.
+static etx_shape part_of_mask(const etx_shape_call* call, const etx_shape* mask,
+                              const etx_shape* scores) {
+  etx_shape part = *mask;
+  for (size_t i = 1; i <= 2 && i <= mask->rank; ++i) {
+    etx_dim* const size = &part.dims[mask->rank - i];
+    const etx_dim wanted = scores->dims[scores->rank - i];
+    if (!etx_dim_always_is(call, *size, 1) &&
+        !etx_dim_always_equal(call, *size, wanted) &&
+        !etx_dim_is_below(call, *size, wanted)) {
+      *size = wanted;
+    }
+  }
+  return part;
+}
+
 // (query, key, value, mask, last, query_order, key_order, value_order,
 // out_order, ..)
 etx_status etx_shape_ordered_attention(etx_shape_call* call) {
@@ -146,6 +163,7 @@ etx_status etx_shape_ordered_attention(etx_shape_call* call) {
   scores.dims[3] = key.dims[2];
   if (!etx_shape_is_none(call, 3)) {
     ETX_TRY(etx_shape_tensor(call, 3, &other));
+    other = part_of_mask(call, &other, &scores);
     ETX_TRY(etx_shape_check_broadcasts(call, &other, &scores));
   }
   scores.dims[3] = 1;

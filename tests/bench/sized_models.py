@@ -310,9 +310,9 @@ def t5(layers):
                        decoder_start_token_id=0)
 
 
-def export(name, path):
+def export(make, path):
     torch.manual_seed(0)
-    model, inputs, sizes = MODELS[name]()
+    model, inputs, sizes = make()
     if isinstance(model, Part):
         sizes = (sizes,)  # its inputs are one tuple
     with torch.no_grad():
@@ -322,22 +322,23 @@ def export(name, path):
     torch.export.save(program, path)
 
 
-def main():
+def main(models):
+    """Exports those of `models`, functions by name, that the command names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", nargs="?")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true")
     words = parser.parse_args()
     if words.list or words.directory is None:
-        print("\n".join(MODELS))
+        print("\n".join(models))
         return 0
     failed = 0
-    for name in words.names or MODELS:
+    for name in words.names or models:
         path = os.path.join(words.directory, name, "forward.pt2")
         if os.path.exists(path):
             continue
         try:
-            export(name, path)
+            export(models[name], path)
             print(f"{name}: exported", flush=True)
         except Exception as error:  # whatever the exporter raises
             failed += 1
@@ -347,4 +348,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(MODELS))

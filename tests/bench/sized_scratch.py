@@ -5,16 +5,14 @@
                      [DIRECTORY...]
 
 Plans the methods of each directory (default: recorded models of
-tests/data/pt2) for all sizes, and once more for single sizes: in a dump of the
-methods, the bounds of each symbol are narrowed to one number. Prints the ratio
-of both. Ends with 1 if a method needs more at its largest sizes than its plan
+tests/data/pt2) for all sizes, and once more for single sizes, as variants
+(`etx plan --specialize`). Prints the ratio of both. Ends with 1 if a method needs more at its largest sizes than its plan
 states. --markdown replaces the table in FILE.
 """
 
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -56,44 +54,31 @@ def sizes_at(symbols, step, count):
     return sizes
 
 
-def narrow(path, sizes):
-    """Gives each symbol one size in a YAML method; returns the old text."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    narrowed = text
-    for name, size in sizes.items():
-        bounds = re.escape(name) + r": \{min: \d+, max: \d+[^}]*\}"
-        narrowed = re.sub(r"\b" + bounds,
-                          f"{name}: {{min: {size}, max: {size}}}", narrowed)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(narrowed)
-    return text
+def plan_fixed(etx, directory, sizes, program):
+    """Plans a variant for one size of each symbol, in which these are numbers:
+    method NAME@1. False if a condition of the model excludes the sizes."""
+    option = ";".join(f"{name}={size}" for name, size in sizes.items())
+    try:
+        run(etx, "plan", directory, "-o", program, "--specialize", option)
+    except RuntimeError as error:
+        if "no size within the bounds meets" not in str(error):
+            raise
+        return False
+    return True
 
 
 def compare(etx, directory, name, symbols, root, count):
     """Rows of sizes, bytes of the plan for all sizes, of that for one."""
     rows = []
-    dump = os.path.join(root, "dump")
     fixed = os.path.join(root, "fixed.pte")
-    run(etx, "dump", directory, "-o", dump)
-    method = os.path.join(dump, name + ".yaml")
     for step in range(count):
         sizes = sizes_at(symbols, step, count)
-        try:
-            facts = methods_of(etx, os.path.join(root, "all.pte"),
-                               *at_words(sizes))[name]
-        except RuntimeError as error:
-            if "a check of the model failed" not in str(error):
-                raise
-            continue  # a condition of the model excludes these sizes
-        text = narrow(method, sizes)
-        try:
-            run(etx, "plan", dump, "-o", fixed)
-            least = methods_of(etx, fixed)[name]["scratch_bytes"]
-            rows.append((sizes, facts["memory"]["scratch_bytes"], least))
-        finally:
-            with open(method, "w", encoding="utf-8") as file:
-                file.write(text)
+        if not plan_fixed(etx, directory, sizes, fixed):
+            continue
+        facts = methods_of(etx, os.path.join(root, "all.pte"),
+                           *at_words(sizes))[name]
+        least = methods_of(etx, fixed)[name + "@1"]["scratch_bytes"]
+        rows.append((sizes, facts["memory"]["scratch_bytes"], least))
     return rows
 
 

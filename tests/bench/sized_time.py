@@ -5,7 +5,7 @@
                   [--specialize OPTION]...
                   [--markdown FILE [--section NAME]] DIRECTORY...
 
-For each size, the program for all sizes and one that was planned for this size
+For each size, the program for all sizes and one with a variant for this size
 alone run in turns (`etx bench --compare`: 15 rounds, the order alternates), as
 often as --repeats says. Prints the median of the ratios of the repeats, and how
 many instructions both have. --specialize gives the program for all sizes these
@@ -19,11 +19,11 @@ import statistics
 import tempfile
 
 from figures import machine, write_markdown
-from sized_scratch import methods_of, narrow, run, sizes_at
+from sized_scratch import methods_of, plan_fixed, run, sizes_at
 
 
 def dim_words(facts, sizes):
-    """The sizes of inputs: a program for one size has no symbols to name."""
+    """The sizes of inputs that have these values of the symbols."""
     words = []
     for port in facts["inputs"]:
         for dim in port["dims"]:
@@ -48,29 +48,19 @@ def compare(words, fixed, every, name, dims):
 def measure(words, directory, root):
     """Rows of (sizes, ratio, milliseconds, instructions of both)."""
     every, fixed = os.path.join(root, "all.pte"), os.path.join(root, "one.pte")
-    dump = os.path.join(root, "dump")
     variants = [f"--specialize={option}" for option in words.specialize]
     run(words.etx, "plan", directory, "-o", every, *variants)
-    run(words.etx, "dump", directory, "-o", dump)
     name, facts = next((name, facts) for name, facts in
                        methods_of(words.etx, every).items() if facts["symbols"])
-    method = os.path.join(dump, name + ".yaml")
     rows = []
     for step in range(words.sizes):
         sizes = sizes_at(facts["symbols"], step, words.sizes)
-        text = narrow(method, sizes)
-        try:
-            run(words.etx, "plan", dump, "-o", fixed)
-            ratio, least = compare(words, fixed, every, name,
-                                   dim_words(facts, sizes))
-            one = methods_of(words.etx, fixed)[name]["instructions"]
-            rows.append((sizes, ratio, least, facts["instructions"], one))
-        except RuntimeError as error:
-            if "a check of the model failed" not in str(error):
-                raise  # otherwise the model excludes these sizes
-        finally:
-            with open(method, "w", encoding="utf-8") as file:
-                file.write(text)
+        if not plan_fixed(words.etx, directory, sizes, fixed):
+            continue
+        ratio, least = compare(words, fixed, every, name,
+                               dim_words(facts, sizes))
+        one = methods_of(words.etx, fixed)[name + "@1"]["instructions"]
+        rows.append((sizes, ratio, least, facts["instructions"], one))
     return rows
 
 

@@ -1,6 +1,7 @@
 // Combines everything that masks the scores (added tensors, and a where() or
 // masked_fill) into one mask for the attention operator. A causal mask, or one
-// that hides keys after a position, needs no tensor.
+// that hides keys after a position, needs no tensor. A mask that is the first
+// rows and keys of a larger tensor is read from this tensor, without a copy.
 
 #include <math.h>
 
@@ -115,6 +116,119 @@ static etx_status emit_sum(etx_rewrite* rewrite, const etx_attention_scores* s,
   return ETX_OK;
 }
 
+// ------------------------------------------------ parts of larger masks
+
+static bool same_dim(const etx_rewrite* rewrite, etx_dim a, etx_dim b) {
+  return etx_symbols_equal(&rewrite->builder.method->symbols, a, b);
+}
+
+// True if a part of `base` that starts at index 0 and has the sizes of `part`
+// can be left to the operator: where it is smaller, it has as many rows or keys
+// as the scores, and their number varies. (A single row that is repeated cannot
+// be left to it. A part of fixed sizes is read in every call: it stays dense.)
+static bool is_leading_part(const etx_rewrite* rewrite,
+                            const etx_attention_sizes* z, const etx_shape* base,
+                            const etx_shape* part) {
+  const size_t rank = part->rank;
+  if (base->rank != rank || rank < 2 || rank > 4) return false;
+  for (size_t i = 0; i < rank; ++i) {
+    const bool is_all = same_dim(rewrite, base->dims[i], part->dims[i]);
+    const etx_dim wanted = i + 1 == rank ? z->keys : z->rows;
+    if (!is_all && (i + 2 < rank || etx_dim_is_number(part->dims[i]) ||
+                    !same_dim(rewrite, part->dims[i], wanted))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool starts_at_zero(const etx_ir_node* slice) {
+  return (slice->args[2].kind == ETX_IR_ARG_NONE ||
+          etx_rewrite_is_int(&slice->args[2], 0)) &&
+         etx_rewrite_is_int(&slice->args[4], 1);
+}
+
+// True if the strides are those of the contiguous tensor that is read.
+static bool has_own_strides(const etx_rewrite* rewrite,
+                            const etx_ir_node* node) {
+  const etx_shape* const base = etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_ir_arg* const strides = &node->args[2];
+  int64_t stride = 1;
+  if (strides->kind != ETX_IR_ARG_LIST ||
+      strides->as.list.count != base->rank ||
+      !etx_rewrite_is_int(&node->args[3], 0)) {
+    return false;
+  }
+  for (size_t i = base->rank; i-- > 0;) {
+    if (!etx_dim_is_number(base->dims[i]) ||
+        !etx_rewrite_is_int(&strides->as.list.items[i], stride)) {
+      return false;
+    }
+    stride *= base->dims[i];
+  }
+  return true;
+}
+
+// The tensor that `mask` is the first rows and keys of; `mask` itself if there
+// is none. Views that add leading sizes of 1 and expands are skipped, because
+// the operator broadcasts.
+static uint32_t larger_mask(const etx_rewrite* rewrite,
+                            const etx_attention_sizes* z, uint32_t mask) {
+  for (uint32_t at = mask;;) {
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
+    bool is_part = false;
+    if (node == NULL || node->output_count != 1) return mask;
+    const etx_shape* const part = etx_builder_shape(&rewrite->builder, at);
+    switch (node->op->id) {
+      case ETX_OP_view_copy_out:
+        if (!etx_mask_view_keeps_rows(rewrite, node)) return mask;
+        break;
+      case ETX_OP_expand_copy_out:
+        break;
+      case ETX_OP_slice_copy_tensor_out:
+        is_part = starts_at_zero(node);
+        break;
+      case ETX_OP_as_strided_copy_out:
+        is_part = has_own_strides(rewrite, node);
+        break;
+      default:
+        return mask;
+    }
+    at = node->args[0].as.value;
+    const etx_shape* const base = etx_builder_shape(&rewrite->builder, at);
+    if (is_part) {
+      if (!is_leading_part(rewrite, z, base, part)) return mask;
+      mask = at;
+    }
+  }
+}
+
+// A bool mask that is true where `hidden` is false. If `hidden` is a part of a
+// larger constant, this constant is inverted here, not in each run.
+static etx_status emit_seen(etx_rewrite* rewrite, const etx_attention_sizes* z,
+                            uint32_t hidden, uint32_t* out_seen) {
+  etx_builder* const builder = &rewrite->builder;
+  const uint32_t larger = larger_mask(rewrite, z, hidden);
+  const etx_ir_constant* const constant =
+      etx_rewrite_constant(builder->module, builder->method, larger);
+  if (larger == hidden || constant == NULL) {
+    return etx_build_unary(builder, ETX_OP_logical_not_out, hidden, out_seen);
+  }
+  etx_ir_constant seen = *constant;
+  uint8_t* const data = etx_pool_take(builder->module->pool, seen.data.size);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < seen.data.size; ++i) {
+    data[i] = constant->data.data[i] == 0;
+  }
+  seen.data.data = data;
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(builder->module, &seen, &index));
+  return etx_ir_constant_value(builder->module, builder->method, index,
+                               out_seen);
+}
+
+// ------------------------------------------------ sums of masks
+
 // The condition of the where() as a bool mask, if nothing else is added;
 // otherwise a where() between the sum so far and the score of hidden keys.
 static etx_status emit_where(etx_rewrite* rewrite,
@@ -131,9 +245,7 @@ static etx_status emit_where(etx_rewrite* rewrite,
                                       s->condition.value, &choice));
   if (*sum == ETX_IR_NONE && count_after_where(s) == 0) {
     *sum = choice;
-    return s->is_inverted
-               ? etx_build_unary(builder, ETX_OP_logical_not_out, choice, sum)
-               : ETX_OK;
+    return s->is_inverted ? emit_seen(rewrite, z, choice, sum) : ETX_OK;
   }
   if (*sum == ETX_IR_NONE) {
     ETX_TRY(etx_build_scalar(builder, &nothing, dtype, sum));
@@ -176,6 +288,8 @@ etx_status etx_attention_masking_emit(etx_rewrite* rewrite,
       (etx_attention_masking){etx_ir_none(), etx_ir_none(), s->hidden, false};
   if (p.is_found) ETX_TRY(emit_positions(rewrite, s, z, &p, out));
   ETX_TRY(emit_mask(rewrite, s, z, &p, &mask));
-  if (mask != ETX_IR_NONE) out->mask = etx_ir_value_arg(mask);
+  if (mask != ETX_IR_NONE) {
+    out->mask = etx_ir_value_arg(larger_mask(rewrite, z, mask));
+  }
   return ETX_OK;
 }

@@ -159,8 +159,8 @@ static bool read_comparison(const etx_rewrite* rewrite, const etx_ir_node* node,
 
 // ------------------------------------------------ towards the operands
 
-// True for a view that only adds or removes leading dimensions of size 1.
-static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* view) {
+bool etx_mask_view_keeps_rows(const etx_rewrite* rewrite,
+                              const etx_ir_node* view) {
   const etx_shape* const from = etx_rewrite_shape(rewrite, &view->args[0]);
   const etx_shape* const to =
       etx_builder_shape(&rewrite->builder, view->outputs[0]);
@@ -216,7 +216,7 @@ bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
     if (node == NULL) return false;
     switch (node->op->id) {
       case ETX_OP_view_copy_out:
-        if (!keeps_rows(rewrite, node)) return false;
+        if (!etx_mask_view_keeps_rows(rewrite, node)) return false;
         break;
       case ETX_OP_expand_copy_out:
         if (!keeps_keys(rewrite, node)) return false;

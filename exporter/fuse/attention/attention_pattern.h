@@ -132,6 +132,10 @@ typedef struct etx_causal_mask {
 bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
                           bool is_inverted, etx_causal_mask* out);
 
+// True for a view that only adds or removes leading dimensions of size 1.
+bool etx_mask_view_keeps_rows(const etx_rewrite* rewrite,
+                              const etx_ir_node* view);
+
 // True if a times b is the size `wanted`.
 bool etx_rewrite_is_product(etx_rewrite* rewrite, etx_dim a, etx_dim b,
                             etx_dim wanted);

@@ -77,7 +77,8 @@ static etx_attention_view operand_of(const etx_attention* a,
   return operand;
 }
 
-// A tensor that broadcasts to [batch, heads, rows, keys].
+// A tensor that broadcasts to [batch, heads, rows, keys], or a mask of which
+// the first rows and keys are read.
 static etx_attention_view broadcast_operand(const etx_tensor* tensor) {
   ptrdiff_t strides[4] = {0};
   for (size_t i = 0; i < tensor->rank && i < 4; ++i) {

@@ -11,6 +11,7 @@ from torch.export import Dim
 from torch.nn import functional as F
 
 MOST = 9
+KEYS = MOST + 2  # of masks that are larger than any number of rows
 
 
 def causal(n):
@@ -25,6 +26,9 @@ class Positions(torch.nn.Module):
         self.places = torch.nn.Embedding(MOST + 2, 8)
         self.buckets = torch.nn.Embedding(6, 2)
         self.register_buffer("ids", torch.arange(MOST)[None])
+        self.register_buffer("distances", torch.linspace(
+            -2, 1, 2 * KEYS * KEYS).reshape(1, 2, KEYS, KEYS).sin())
+        self.register_buffer("hidden", self.distances[0, 0] > 0.5)
         self.register_buffer("types", torch.zeros(1, MOST, dtype=torch.int64))
 
     def rotate(self, x):
@@ -87,6 +91,20 @@ class Positions(torch.nn.Module):
         bias = self.buckets(bucket).permute(2, 0, 1)[None]
         return ((x @ x.transpose(1, 2))[:, None] + bias,)
 
+    def biased(self, x, mask):
+        """Attention reads the first rows and keys of a larger bias, of a larger
+        mask, and of one that an input gives."""
+        n = x.shape[1]
+        heads = x.unflatten(-1, (2, 2)).transpose(1, 2)
+
+        def attend(shift, hide):
+            scores = (heads + shift) @ heads.transpose(2, 3)
+            return hide(scores).softmax(-1) @ heads
+        return (attend(1, lambda s: s + self.distances[:, :, :n, :n]),
+                attend(2, lambda s: s + mask[:, :, :n, :n]),
+                attend(3, lambda s: s + mask[:, :, 1:2, :n]),
+                attend(4, lambda s: s.masked_fill(self.hidden[:n, :n], -1e9)))
+
     def two(self, x, y):
         """Two sizes: rows of one, columns of the other."""
         grid = torch.arange(x.shape[0])[:, None] * 3 - torch.arange(y.shape[0])
@@ -123,6 +141,10 @@ def main():
             recorder.call("last", torch.randn(1, size))
     for shape in ((2, 8), (7, 2), (5, 5)):
         recorder.call("two", *(torch.randn(size) for size in shape))
+    most = torch.randn(1, 1, KEYS, KEYS)
+    recorder.method("biased", (torch.randn(1, 5, 4), most), ({1: n}, None))
+    for size in (2, 3, 6, MOST):
+        recorder.call("biased", torch.randn(1, size, 4), most)
     recorder.write(1e-5)
 
 

@@ -539,6 +539,70 @@ static void lists_that_are_no_permutation_are_refused(void** state) {
   }
 }
 
+// Four rows over five keys, all alike, with a mask of `rows` x `keys`.
+static etx_status run_with_mask(test_call* c, int32_t rows, int32_t keys) {
+  static const int64_t order[] = {0, 1, 2, 3};
+  static float ramp[100];
+  for (size_t i = 0; i < 100; ++i) ramp[i] = (float)(i * i % 17) / 8;
+  test_call_begin(c, "etx::attention.out");
+  test_call_floats(c, 4, (const int32_t[]){1, 1, 4, 2}, ramp + 3);
+  test_call_floats(c, 4, (const int32_t[]){1, 1, 5, 2}, ramp + 20);
+  test_call_floats(c, 4, (const int32_t[]){1, 1, 5, 2}, ramp + 40);
+  test_call_floats(c, 2, (const int32_t[]){rows, keys}, ramp);
+  test_call_none(c);
+  for (size_t i = 0; i < 4; ++i) test_call_integers(c, 4, order);
+  test_call_real(c, 1);
+  test_call_real(c, -infinity());
+  test_call_boolean(c, false);
+  test_call_boolean(c, false);
+  return test_call_run(c, ETX_DTYPE_FLOAT32);
+}
+
+// The weights of the keys are computed here in double.
+static void of_a_larger_mask_the_first_rows_and_keys_are_read(void** state) {
+  (void)state;
+  static const int32_t sizes[][2] = {{4, 5}, {4, 9}, {7, 5}, {9, 11},
+                                     {1, 5}, {1, 8}, {4, 1}, {6, 1}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    const int32_t rows = sizes[i][0], keys = sizes[i][1];
+    test_call c;
+    assert_ok(run_with_mask(&c, rows, keys));
+    const float* const got = test_call_result(&c, 0)->data;
+    for (size_t r = 0; r < 4; ++r) {
+      double sum = 0, wanted[2] = {0, 0};
+      for (size_t k = 0; k < 5; ++k) {
+        const size_t at =
+            (rows == 1 ? 0 : r * (size_t)keys) + (keys == 1 ? 0 : k);
+        double score = (double)(at * at % 17) / 8;
+        for (size_t d = 0; d < 2; ++d) {
+          const size_t q = 3 + 2 * r + d, key_at = 20 + 2 * k + d;
+          score += (double)(q * q % 17) * (double)(key_at * key_at % 17) / 64;
+        }
+        sum += exp(score);
+        for (size_t d = 0; d < 2; ++d) {
+          const size_t v = 40 + 2 * k + d;
+          wanted[d] += exp(score) * (double)(v * v % 17) / 8;
+        }
+      }
+      for (size_t d = 0; d < 2; ++d) {
+        assert_true(fabs((double)got[2 * r + d] - wanted[d] / sum) < 1e-5);
+      }
+    }
+    test_call_end(&c);
+  }
+}
+
+static void smaller_masks_are_refused(void** state) {
+  (void)state;
+  static const int32_t sizes[][2] = {{3, 5}, {4, 4}, {2, 8}, {8, 2}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    test_call c;
+    assert_int_equal(run_with_mask(&c, sizes[i][0], sizes[i][1]),
+                     ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
 static void softcaps_of_zero_or_less_are_refused(void** state) {
   (void)state;
   static const int64_t order[] = {0, 1, 2, 3};
@@ -598,6 +662,8 @@ int main(void) {
       cmocka_unit_test(causal_equals_last_keys_of_the_row_number),
       cmocka_unit_test(keys_behind_the_last_key_are_not_read),
       cmocka_unit_test(lists_that_are_no_permutation_are_refused),
+      cmocka_unit_test(of_a_larger_mask_the_first_rows_and_keys_are_read),
+      cmocka_unit_test(smaller_masks_are_refused),
       cmocka_unit_test(softcaps_of_zero_or_less_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

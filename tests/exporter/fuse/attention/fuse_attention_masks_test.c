@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "tests/exporter/fuse/attention/fuse_attention_graphs.h"
 
 static void a_mask_that_is_added_is_an_operand(void** state) {
@@ -379,6 +382,66 @@ static void other_numbers_stay_a_mask(void** state) {
                    "g, None", "1, -4, False, False")));
 }
 
+// Attention of s rows over themselves, with a mask of which `slices` makes `a`.
+#define OWN_ROWS(slices)                                     \
+  "dims: {s: {min: 1, max: 9}}\n"                            \
+  "inputs: [{name: x, type: 'float32[1, s, 4]'}, {name: m, " \
+  "type: 'float32[9, 9]'}]\n"                                \
+  "nodes:\n" slices                                          \
+  "  - {out: t, op: aten.transpose.int, args: [x, 1, 2]}\n"  \
+  "  - {out: p, op: aten.matmul.default, args: [x, t]}\n"    \
+  "  - {out: e, op: aten.add.Tensor, args: [p, a]}\n"        \
+  "  - {out: w, op: aten.softmax.int, args: [e, -1]}\n"      \
+  "  - {out: y, op: aten.matmul.default, args: [w, x]}\n"    \
+  "outputs: [y]\n"
+
+// The mask operand is `mask`, and a slice is made if `slices` is true.
+static void expect_mask(const char* yaml, const char* mask, bool slices) {
+  lowered l;
+  char wanted[64];
+  lowered_open(&l, ETX_TARGET_ETX, yaml);
+  lowered_run(&l, PASSES);
+  const char* const lines = lowered_lines(&l);
+  (void)snprintf(wanted, sizeof wanted, ", %s, None, [0, 1, 2, 3]", mask);
+  assert_non_null(strstr(lines, "etx::attention.out("));
+  assert_non_null(strstr(lines, wanted));
+  assert_int_equal(strstr(lines, "slice_copy") != NULL, slices);
+  lowered_close(&l);
+}
+
+static void the_first_rows_and_keys_of_a_mask_are_no_copy(void** state) {
+  (void)state;
+  expect_mask(
+      OWN_ROWS(
+          "  - {out: r, op: aten.slice.Tensor, args: [m, 0, 0, {sym: s}]}\n"
+          "  - {out: a, op: aten.slice.Tensor, args: [r, 1, 0, {sym: s}]}\n"),
+      "m", false);
+  expect_mask(
+      OWN_ROWS(
+          "  - {out: r, op: aten.slice.Tensor, args: [m, 0, 0, {sym: s}]}\n"
+          "  - {out: c, op: aten.slice.Tensor, args: [r, 1, 0, {sym: s}]}\n"
+          "  - {out: a, op: aten.unsqueeze.default, args: [c, 0]}\n"),
+      "m", false);
+}
+
+// A single row that all rows of scores share must not become row i of row i.
+// Behind an operator that computes, nothing is skipped.
+static void other_parts_of_a_mask_stay_slices(void** state) {
+  (void)state;
+  expect_mask(
+      OWN_ROWS(
+          "  - {out: r, op: aten.slice.Tensor, args: [m, 0, 0, 1]}\n"
+          "  - {out: a, op: aten.slice.Tensor, args: [r, 1, 0, {sym: s}]}\n"),
+      "r", true);
+  expect_mask(
+      OWN_ROWS(
+          "  - {out: c, op: aten.slice.Tensor, args: [m, 1, 0, {sym: s}]}\n"
+          "  - {out: f, op: aten.flip.default, args: [c, [0]]}\n"
+          "  - {out: r, op: aten.slice.Tensor, args: [f, 0, 0, {sym: s}]}\n"
+          "  - {out: a, op: aten.unsqueeze.default, args: [r, 0]}\n"),
+      "f", true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_mask_that_is_added_is_an_operand),
@@ -399,6 +462,8 @@ int main(void) {
       cmocka_unit_test(a_constant_triangle_is_causal),
       cmocka_unit_test(a_mask_that_hides_nothing_is_removed),
       cmocka_unit_test(other_numbers_stay_a_mask),
+      cmocka_unit_test(the_first_rows_and_keys_of_a_mask_are_no_copy),
+      cmocka_unit_test(other_parts_of_a_mask_stay_slices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

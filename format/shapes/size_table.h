@@ -21,7 +21,7 @@
 enum {
   ETX_SIZE_TERMS = 4,
   ETX_SIZE_ATOMS = 4,
-  ETX_SIZE_MOST_EXPRESSIONS = 64,
+  ETX_SIZE_MOST_EXPRESSIONS = 96,
 };
 
 typedef enum etx_size_kind {

@@ -6,11 +6,12 @@
 //                                   method only: for counting instructions
 //
 // Sizes go through VECTORS vectors of symbol values, between least and most, in
-// turn. `changed_ns` is the time to set the inputs and prepare the method when
-// each call has other sizes than the one before, `unchanged_ns` the same at
-// equal sizes, and `repeated_ns` that of KEPT vectors in turn, for which a copy
-// of the method is kept (runtime/variants.h). They are medians over rounds that
-// take turns. No kernel runs.
+// turn; those that the model excludes are left out. `changed_ns` is the time to
+// set the inputs and prepare the method when each call has other sizes than the
+// one before, `unchanged_ns` the same at equal sizes, and `repeated_ns` that of
+// KEPT vectors in turn, for which a copy of the method is kept
+// (runtime/variants.h). They are medians over rounds that take turns. No kernel
+// runs.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -32,6 +33,8 @@ typedef struct phase_bench {
   size_t blob_index;
   int32_t sizes[MOST_INPUTS][ETX_MAX_RANK];
   void* data[MOST_INPUTS];
+  size_t vectors[VECTORS];  // numbers of those that the model takes
+  size_t vector_count;
 } phase_bench;
 
 static void stop_on(etx_status status, const etx_diag* diag) {
@@ -106,6 +109,21 @@ static void call(phase_bench* b, size_t k) {
   stop_on(etx_method_prepare(&b->loaded.method, &diag), &diag);
 }
 
+static void find_vectors(phase_bench* b) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  b->vector_count = 0;
+  for (size_t k = 0; k < VECTORS; ++k) {
+    set_inputs(b, k);
+    if (etx_method_prepare(&b->loaded.method, &diag) != ETX_OK) continue;
+    b->vectors[b->vector_count++] = k;
+  }
+  if (b->vector_count <= KEPT) {
+    fputs("bench_shape_phase: the model takes too few sizes\n", stderr);
+    exit(1);
+  }
+}
+
 static int compare_ns(const void* a, const void* b) {
   const double x = *(const double*)a;
   const double y = *(const double*)b;
@@ -117,18 +135,18 @@ static double median(double* ns) {
   return ns[ROUNDS / 2];
 }
 
-// Time of a call whose vectors go from 0 to `vectors` in turn.
-static double time_calls(phase_bench* b, size_t vectors) {
-  call(b, 0);
+// Time of a call that takes the first `count` vectors in turn.
+static double time_calls(phase_bench* b, size_t count) {
+  call(b, b->vectors[0]);
   const double start = now_ns();
-  for (size_t i = 0; i < CALLS; ++i) call(b, i % vectors);
+  for (size_t i = 0; i < CALLS; ++i) call(b, b->vectors[i % count]);
   return (now_ns() - start) / CALLS;
 }
 
 static void measure(phase_bench* b, phase_bench* kept, const char* name) {
   double changed[ROUNDS], unchanged[ROUNDS], repeated[ROUNDS];
   for (size_t round = 0; round < ROUNDS; ++round) {
-    changed[round] = time_calls(b, VECTORS);
+    changed[round] = time_calls(b, b->vector_count);
     unchanged[round] = time_calls(b, 1);
     repeated[round] = time_calls(kept, KEPT);
   }
@@ -139,9 +157,11 @@ static void measure(phase_bench* b, phase_bench* kept, const char* name) {
   printf(
       "{\"method\": \"%s\", \"instructions\": %zu, \"steps\": %zu, "
       "\"changed_ns\": %.0f, \"unchanged_ns\": %.0f, \"phase_ns\": %.0f, "
-      "\"ns_per_instruction\": %.1f, \"repeated_ns\": %.0f}\n",
+      "\"ns_per_instruction\": %.1f, \"repeated_ns\": %.0f, "
+      "\"uses_expressions\": %s}\n",
       name, count, b->loaded.method.step_count, most, least, most - least,
-      (most - least) / (double)count, again - least);
+      (most - least) / (double)count, again - least,
+      b->loaded.method.sizes.is_used ? "true" : "false");
 }
 
 static bool load(phase_bench* b, size_t index, char* name, size_t bytes) {
@@ -205,11 +225,16 @@ int main(int argc, char** argv) {
     if (!load(&bench, i, name, sizeof name)) continue;
     if (argc > 2) {
       const size_t phases = strtoul(argv[2], NULL, 10);
-      for (size_t k = 0; k < phases; ++k) call(&bench, k % VECTORS);
+      find_vectors(&bench);
+      for (size_t k = 0; k < phases; ++k) {
+        call(&bench, bench.vectors[k % bench.vector_count]);
+      }
       return 0;
     }
     (void)load(&kept, i, name, sizeof name);
     keep_sizes(&kept, name);
+    find_vectors(&bench);
+    find_vectors(&kept);
     measure(&bench, &kept, name);
     (void)test_unload(&bench.loaded);
     (void)test_unload(&kept.loaded);

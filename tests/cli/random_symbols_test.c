@@ -8,10 +8,15 @@
 // this call alone, in exactly the memory that it needs; and all plans must have
 // the same bits of results.
 //
-//   random_symbols_test [CALLS SEED METHODS...]
+//   random_symbols_test [CALLS SEED [--span N] [--other-bits] METHODS...]
 //
 // With directories of methods, each gets that many calls, and a tenth of them
-// with each optional pass switched off by itself.
+// with each optional pass switched off by itself. Each plan is loaded twice
+// more, with one switch each: with copies for the sizes of earlier calls, and
+// without expressions for sizes. --span bounds sizes to N above the least ones.
+// In whole models, a pass that is switched off keeps others from fusing
+// operators, so results have other bits; --other-bits does not compare them
+// between plans.
 
 #include "tests/support/assert_status.h"
 
@@ -27,6 +32,15 @@
 
 enum { MOST_BYTES = 1 << 30, SHORT_CALLS = 9 };
 
+// How a plan is loaded. Instances of the first kinds are compared with fresh
+// ones, those of the others with the first.
+enum { MOVED, IN_PLACE, FRESH_KINDS, COPIED = FRESH_KINDS, SHAPED, KINDS };
+static const char* const kind_texts[KINDS] = {
+    "", ", kept in place", ", with copies", ", with shape functions"};
+static size_t kinds = FRESH_KINDS;
+static int64_t most_span = INT64_MAX;
+static bool allows_other_bits;  // without any optional pass
+
 static etx_diag diag;
 static size_t call_count = SHORT_CALLS;
 static uint64_t seed = 34;
@@ -39,14 +53,13 @@ static const char* const sets[] = {
 
 // ---- plans ----
 
-// A planned file, opened once with blocks that move and once with blocks that
-// stay, and a kept instance of each.
+// A planned file, opened in each way, and a kept instance of each.
 typedef struct planned_model {
   const char* option;  // of etx plan
   bool is_exact;       // results have the bits of the plan without options
   etx_pte_file file;
-  etx_program programs[2];
-  sized_instance kept[2];
+  etx_program programs[KINDS];
+  sized_instance kept[KINDS];
 } planned_model;
 
 static void make_plan(planned_model* out, const char* methods,
@@ -58,11 +71,12 @@ static void make_plan(planned_model* out, const char* methods,
   out->option = option;
   out->is_exact = is_exact;
   assert_ok(etx_pte_file_open(&out->file, path, &diag));
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < kinds; ++i) {
     etx_limits limits;
     memset(&limits, 0, sizeof limits);
-    limits.keeps_plan = i == 1;
-    limits.calls_shape_functions = i == 1;
+    limits.keeps_plan = i == IN_PLACE;
+    limits.calls_shape_functions = i == IN_PLACE || i == SHAPED;
+    limits.kept_sizes = i == COPIED ? 3 : 0;
     assert_ok(etx_program_open(&out->programs[i], out->file.program,
                                &etx_all_kernels, &limits, &diag));
     assert_ok(sized_instance_open(&out->kept[i], &out->programs[i], MOST_BYTES,
@@ -71,7 +85,7 @@ static void make_plan(planned_model* out, const char* methods,
 }
 
 static void end_plan(planned_model* plan) {
-  for (size_t i = 0; i < 2; ++i) sized_instance_close(&plan->kept[i]);
+  for (size_t i = 0; i < kinds; ++i) sized_instance_close(&plan->kept[i]);
   etx_pte_file_close(&plan->file);
 }
 
@@ -116,12 +130,28 @@ static etx_status call_both(sized_instance* kept, size_t method,
   return status;
 }
 
+// Calls the kept instance, which must do what `wanted`, another one of the same
+// plan, has done.
+static etx_status call_alike(sized_instance* kept, const sized_instance* wanted,
+                             size_t method, const sized_inputs* inputs,
+                             const char* where) {
+  etx_diag_init(&diag);
+  const etx_status status = sized_instance_call(kept, method, inputs, &diag);
+  if (status != ETX_OK) return status;
+  const char* const what =
+      sized_instance_difference(kept, wanted, method, inputs);
+  if (what != NULL) fail_msg("%s: %s differs", where, what);
+  if (!sized_instance_same_state(kept, wanted)) {
+    fail_msg("%s: the state differs", where);
+  }
+  return status;
+}
+
 static void describe(char* out, size_t size, const planned_model* plan,
-                     bool keeps_plan, etx_text method,
-                     const sized_inputs* inputs) {
-  int at = snprintf(out, size, "%s, plan %.40s%s, method %.*s", model,
-                    plan->option, keeps_plan ? " kept in place" : "",
-                    (int)method.size, method.data);
+                     size_t kind, etx_text method, const sized_inputs* inputs) {
+  int at =
+      snprintf(out, size, "%s, plan %.40s%s, method %.*s", model, plan->option,
+               kind_texts[kind], (int)method.size, method.data);
   for (size_t i = 0; i < inputs->symbol_count; ++i) {
     at += snprintf(out + at, size - (size_t)at, ", %.*s=%lld",
                    (int)inputs->symbols[i].name.size,
@@ -132,7 +162,7 @@ static void describe(char* out, size_t size, const planned_model* plan,
 
 static void start_again(planned_model* plans, size_t count) {
   for (size_t p = 0; p < count; ++p) {
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < kinds; ++i) {
       assert_ok(etx_shared_memory_reset(&plans[p].kept[i].session,
                                         etx_text_of(""), &diag));
     }
@@ -145,12 +175,15 @@ static bool call_plans(planned_model* plans, size_t count, etx_text name,
   const size_t first = find_method(&plans[0].kept[0], name);
   etx_status wanted = ETX_OK;
   for (size_t p = 0; p < count; ++p) {
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < kinds; ++i) {
       char where[512];
       sized_instance* const kept = &plans[p].kept[i];
       const size_t method = find_method(kept, name);
-      describe(where, sizeof where, &plans[p], i == 1, name, inputs);
-      const etx_status found = call_both(kept, method, inputs, where);
+      describe(where, sizeof where, &plans[p], i, name, inputs);
+      const etx_status found =
+          i < FRESH_KINDS
+              ? call_both(kept, method, inputs, where)
+              : call_alike(kept, &plans[p].kept[0], method, inputs, where);
       if (p == 0 && i == 0) wanted = found;
       if (found != wanted) {
         fail_msg("%s: ends with %s '%s', expected %s", where,
@@ -175,7 +208,8 @@ static void call_at_random(planned_model* plans, size_t count, size_t calls) {
     const size_t method = hostile_below(&random, in->method_count);
     const etx_text name = in->methods[method].name;
     if (!in->methods[method].is_loaded) continue;
-    if (!sized_inputs_draw(&inputs, in->program, name, MOST_BYTES, &random)) {
+    if (!sized_inputs_draw(&inputs, in->program, name, MOST_BYTES, most_span,
+                           &random)) {
       continue;
     }
     if (call_plans(plans, count, name, &inputs)) {
@@ -216,11 +250,13 @@ static void recorded_models_forget_earlier_sizes(void** state) {
 
 // ---- single passes ----
 
-// Passes without which results may have other bits (docs/cli.md).
+// Passes without which results may have other bits: sums are then made of other
+// operators. (Without fold_positions, attention has a mask.)
 static const char* const inexact[] = {
     "fuse_attention",         "recompose_norms",  "recompose_softmax",
     "fuse_dequantize",        "fold_batch_norms", "fold_constants",
-    "fold_matmul_transposes", "fuse_elementwise", "fuse_qdq"};
+    "fold_matmul_transposes", "fuse_elementwise", "fuse_qdq",
+    "fold_positions"};
 
 static bool is_inexact(const char* pass) {
   for (size_t i = 0; i < sizeof inexact / sizeof *inexact; ++i) {
@@ -232,7 +268,8 @@ static bool is_inexact(const char* pass) {
 static void check_without(const char* methods, const char* pass) {
   char option[128];
   snprintf(option, sizeof option, "--passes=-%s", pass);
-  check(methods, option, !is_inexact(pass), call_count / 10);
+  check(methods, option, !allows_other_bits && !is_inexact(pass),
+        call_count / 10);
 }
 
 #define PASS(name, function, kind, ir, sentence) PASS_##kind(#name)
@@ -279,7 +316,16 @@ int main(int count, char** words) {
   if (count <= 3) {
     return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
   }
-  given = (const char* const*)words + 3;
-  given_count = (size_t)count - 3;
+  int first = 3;
+  for (; first + 1 < count && strncmp(words[first], "--", 2) == 0; ++first) {
+    if (strcmp(words[first], "--other-bits") == 0) {
+      allows_other_bits = true;
+    } else if (strcmp(words[first], "--span") == 0) {
+      most_span = strtoll(words[++first], NULL, 10);
+    }
+  }
+  kinds = KINDS;
+  given = (const char* const*)words + first;
+  given_count = (size_t)(count - first);
   return cmocka_run_group_tests(long_tests, command_set_up, command_tear_down);
 }

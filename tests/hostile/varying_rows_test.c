@@ -357,7 +357,8 @@ static void use_methods(sized_instance kept[2], bool is_proved,
     const size_t method = hostile_below(random, kept[0].method_count);
     if (!kept[0].methods[method].is_loaded) continue;
     if (!sized_inputs_draw(&inputs, kept[0].program,
-                           kept[0].methods[method].name, MOST_BYTES, random)) {
+                           kept[0].methods[method].name, MOST_BYTES, INT64_MAX,
+                           random)) {
       continue;
     }
     call(kept, method, &inputs, is_proved, counts);

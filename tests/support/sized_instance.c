@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/variants.h"
+
 enum { POISON = 0xff };
 
 static etx_bytes_mut take(size_t size) {
@@ -29,13 +31,16 @@ static int64_t draw_between(int64_t least, int64_t most,
 }
 
 static bool draw_symbols(sized_inputs* out, const etx_blob* blob, size_t method,
-                         hostile_random* random) {
+                         int64_t most_span, hostile_random* random) {
   out->symbol_count = etx_blob_symbol_count(blob, method);
   if (out->symbol_count > SIZED_MOST_SYMBOLS) return false;
   for (size_t i = 0; i < out->symbol_count; ++i) {
     const etx_blob_symbol symbol = etx_blob_symbol_at(blob, method, i);
     out->symbols[i].name = symbol.name;
-    out->symbols[i].size = draw_between(symbol.minimum, symbol.maximum, random);
+    const int64_t most = symbol.maximum - symbol.minimum < most_span
+                             ? symbol.maximum
+                             : symbol.minimum + most_span;
+    out->symbols[i].size = draw_between(symbol.minimum, most, random);
   }
   return true;
 }
@@ -146,7 +151,7 @@ static bool apply_symbols(sized_inputs* out, const etx_blob* blob,
 }
 
 static bool draw(sized_inputs* out, const etx_program* program, etx_text method,
-                 size_t most_bytes, hostile_random* random) {
+                 size_t most_bytes, int64_t most_span, hostile_random* random) {
   etx_pte_plan plan;
   etx_port_info ports[SIZED_MOST_INPUTS];
   size_t described = SIZE_MAX;
@@ -172,7 +177,7 @@ static bool draw(sized_inputs* out, const etx_program* program, etx_text method,
   }
   if (program->has_blob &&
       etx_blob_method_find(&program->blob, method, &described) &&
-      (!draw_symbols(out, &program->blob, described, random) ||
+      (!draw_symbols(out, &program->blob, described, most_span, random) ||
        !apply_symbols(out, &program->blob, described))) {
     return false;
   }
@@ -186,10 +191,10 @@ static bool draw(sized_inputs* out, const etx_program* program, etx_text method,
 }
 
 bool sized_inputs_draw(sized_inputs* out, const etx_program* program,
-                       etx_text method, size_t most_bytes,
+                       etx_text method, size_t most_bytes, int64_t most_span,
                        hostile_random* random) {
   memset(out, 0, sizeof *out);
-  if (draw(out, program, method, most_bytes, random)) return true;
+  if (draw(out, program, method, most_bytes, most_span, random)) return true;
   sized_inputs_end(out);
   return false;
 }
@@ -219,6 +224,19 @@ static etx_status load(sized_instance* instance, size_t index, etx_diag* diag) {
                           diag));
   m->is_loaded = true;
   return ETX_OK;
+}
+
+static etx_status use_copies(sized_instance* instance, size_t index,
+                             etx_diag* diag) {
+  sized_method* const m = &instance->methods[index];
+  etx_memory_needed needed;
+  size_t count = 0;
+  if (instance->program->limits.kept_sizes == 0) return ETX_OK;
+  ETX_TRY(etx_method_variants_needed(instance->program, m->name, &count,
+                                     &needed, diag));
+  if (count == 0) return ETX_OK;
+  m->copies = take(needed.structure_bytes);
+  return etx_method_use_variants(&m->method, m->copies, NULL, diag);
 }
 
 // The bytes that the most demanding methods need at their largest sizes.
@@ -266,7 +284,9 @@ etx_status sized_instance_open(sized_instance* out, const etx_program* program,
     etx_method_info info;
     ETX_TRY(etx_program_method_at(program, i, &info));
     out->methods[i].name = info.name;
-    if (!info.is_constant) ETX_TRY(load(out, i, diag));
+    if (info.is_constant) continue;
+    ETX_TRY(load(out, i, diag));
+    ETX_TRY(use_copies(out, i, diag));
   }
   return ETX_OK;
 }
@@ -308,6 +328,7 @@ void sized_instance_close(sized_instance* instance) {
   for (size_t i = 0; i < instance->method_count && i < SIZED_MOST_METHODS;
        ++i) {
     free(instance->methods[i].structures.data);
+    free(instance->methods[i].copies.data);
   }
   free(instance->state.data);
   free(instance->scratch.data);

@@ -30,12 +30,13 @@ typedef struct sized_inputs {
   size_t count;                                    // of values
 } sized_inputs;
 
-// Draws the inputs of a method: each symbol is often its least or largest
-// value. Floats are between -1 and 1, integers and booleans 0 or 1. A fixed
-// number has the value that the file states. False, with nothing to end: the
-// file has inputs that cannot be drawn, or a tensor has more than `most_bytes`.
+// Draws the inputs of a method: each symbol is at most `most_span` above its
+// least value, and often that or the least or largest value. Floats are between
+// -1 and 1, integers and booleans 0 or 1. A fixed number has the value that the
+// file states. False, with nothing to end: the file has inputs that cannot be
+// drawn, or a tensor has more than `most_bytes`.
 bool sized_inputs_draw(sized_inputs* out, const etx_program* program,
-                       etx_text method, size_t most_bytes,
+                       etx_text method, size_t most_bytes, int64_t most_span,
                        hostile_random* random);
 void sized_inputs_end(sized_inputs* inputs);
 
@@ -45,6 +46,7 @@ typedef struct sized_method {
   etx_text name;
   etx_method method;
   etx_bytes_mut structures;
+  etx_bytes_mut copies;  // of the method, for sizes that it keeps
   bool is_loaded;
 } sized_method;
 
@@ -60,7 +62,8 @@ typedef struct sized_instance {
   size_t input_count;
 } sized_instance;
 
-// Loads all methods that are not constant, in memory for their largest sizes.
+// Loads all methods that are not constant, in memory for their largest sizes,
+// and with the copies that the program's limits ask for (`kept_sizes`).
 // Whatever it returns, sized_instance_close ends it. ETX_OUT_OF_RANGE: a block
 // would have more than `most_bytes`.
 etx_status sized_instance_open(sized_instance* out, const etx_program* program,

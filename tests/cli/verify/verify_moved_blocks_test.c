@@ -101,7 +101,7 @@ static bool differs(sized_instance* changed, sized_instance* whole,
   sized_inputs inputs;
   bool found = false;
   if (!sized_inputs_draw(&inputs, whole->program, whole->methods[method].name,
-                         MOST_BYTES, random)) {
+                         MOST_BYTES, INT64_MAX, random)) {
     return false;
   }
   reset(changed);

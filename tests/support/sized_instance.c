@@ -220,6 +220,14 @@ static etx_status load(sized_instance* instance, size_t index, etx_diag* diag) {
   m->structures = take(needed.structure_bytes);
   const etx_method_memory memory = {m->structures, instance->scratch,
                                     instance->temporary, &state};
+  if (instance->memory_count > 0) {
+    const etx_board_memory board = {memory, instance->memories,
+                                    instance->memory_count};
+    ETX_TRY(etx_method_init_in_memories(&m->method, instance->program, m->name,
+                                        &board, NULL, diag));
+    m->is_loaded = true;
+    return ETX_OK;
+  }
   ETX_TRY(etx_method_init(&m->method, instance->program, m->name, &memory, NULL,
                           diag));
   m->is_loaded = true;
@@ -265,6 +273,30 @@ static etx_status find_needed(const etx_program* program, size_t most_bytes,
   return ETX_OK;
 }
 
+// Allocates the memories of a program that has several: for each what the most
+// demanding method needs there.
+static etx_status take_memories(sized_instance* out) {
+  size_t largest[SIZED_MOST_MEMORIES] = {0};
+  for (size_t i = 0; i < out->method_count; ++i) {
+    size_t bytes[SIZED_MOST_MEMORIES];
+    size_t count = 0;
+    etx_method_info info;
+    ETX_TRY(etx_program_method_at(out->program, i, &info));
+    if (info.is_constant || !out->program->has_blob) continue;
+    ETX_TRY(etx_method_memories_needed(out->program, info.name, bytes,
+                                       SIZED_MOST_MEMORIES, &count, NULL));
+    if (count > out->memory_count) out->memory_count = count;
+    for (size_t k = 0; k < count; ++k) {
+      if (bytes[k] > largest[k]) largest[k] = bytes[k];
+    }
+  }
+  if (out->memory_count < 2) out->memory_count = 0;
+  for (size_t k = 0; k < out->memory_count; ++k) {
+    out->memories[k] = take(largest[k]);
+  }
+  return ETX_OK;
+}
+
 etx_status sized_instance_open(sized_instance* out, const etx_program* program,
                                size_t most_bytes, etx_diag* diag) {
   size_t state_bytes = 0;
@@ -277,7 +309,8 @@ etx_status sized_instance_open(sized_instance* out, const etx_program* program,
   ETX_TRY(etx_shared_memory_needed(program, &state_bytes));
   if (state_bytes > most_bytes) return ETX_OUT_OF_RANGE;
   out->state = take(state_bytes);
-  out->scratch = take(needed.scratch_bytes);
+  ETX_TRY(take_memories(out));
+  if (out->memory_count == 0) out->scratch = take(needed.scratch_bytes);
   out->temporary = take(needed.temporary_bytes);
   ETX_TRY(etx_shared_memory_init(&out->session, program, out->state, diag));
   for (size_t i = 0; i < out->method_count; ++i) {
@@ -332,6 +365,9 @@ void sized_instance_close(sized_instance* instance) {
   }
   free(instance->state.data);
   free(instance->scratch.data);
+  for (size_t k = 0; k < instance->memory_count; ++k) {
+    free(instance->memories[k].data);
+  }
   free(instance->temporary.data);
   instance->method_count = 0;
 }
@@ -356,7 +392,12 @@ static etx_status set_inputs(sized_instance* instance, etx_method* method,
 etx_status sized_instance_call(sized_instance* instance, size_t method,
                                const sized_inputs* inputs, etx_diag* diag) {
   etx_method* const m = &instance->methods[method].method;
-  memset(instance->scratch.data, POISON, instance->scratch.size);
+  if (instance->memory_count == 0) {
+    memset(instance->scratch.data, POISON, instance->scratch.size);
+  }
+  for (size_t k = 0; k < instance->memory_count; ++k) {
+    memset(instance->memories[k].data, POISON, instance->memories[k].size);
+  }
   memset(instance->temporary.data, POISON, instance->temporary.size);
   ETX_TRY(set_inputs(instance, m, inputs, diag));
   etx_method_seed(m, 1);

@@ -8,14 +8,15 @@
 #ifndef ETX_TESTS_SUPPORT_SIZED_INSTANCE_H
 #define ETX_TESTS_SUPPORT_SIZED_INSTANCE_H
 
-#include "runtime/method.h"
+#include "runtime/memories.h"
 #include "shared_memory/shared_memory.h"
 #include "tests/hostile/hostile_random.h"
 
 enum {
   SIZED_MOST_SYMBOLS = 16,
   SIZED_MOST_INPUTS = 64,
-  SIZED_MOST_METHODS = 48
+  SIZED_MOST_METHODS = 48,
+  SIZED_MOST_MEMORIES = 8
 };
 
 // ---- inputs ----
@@ -54,7 +55,9 @@ typedef struct sized_instance {
   const etx_program* program;
   etx_shared_memory session;
   etx_bytes_mut state;
-  etx_bytes_mut scratch;  // of all methods
+  etx_bytes_mut scratch;  // of all methods, if the program has one memory
+  etx_bytes_mut memories[SIZED_MOST_MEMORIES];  // otherwise, the same
+  size_t memory_count;                          // 0: one memory
   etx_bytes_mut temporary;
   sized_method methods[SIZED_MOST_METHODS];  // by position in the file
   size_t method_count;
@@ -63,7 +66,8 @@ typedef struct sized_instance {
 } sized_instance;
 
 // Loads all methods that are not constant, in memory for their largest sizes,
-// and with the copies that the program's limits ask for (`kept_sizes`).
+// and with the copies that the program's limits ask for (`kept_sizes`). A
+// program for several memories gets a block for each.
 // Whatever it returns, sized_instance_close ends it. ETX_OUT_OF_RANGE: a block
 // would have more than `most_bytes`.
 etx_status sized_instance_open(sized_instance* out, const etx_program* program,

@@ -8,11 +8,32 @@
 
 // ------------------------------------------------ neutral elements
 
-// The number in operand `position` if it is a uniform constant.
+// The number that a tensor of varying sizes is filled with.
+static bool filled_number(const etx_rewrite* rewrite, const etx_ir_arg* arg,
+                          double* out) {
+  const etx_ir_node* node = etx_rewrite_argument(rewrite, arg);
+  while (etx_rewrite_is_op(node, ETX_OP_view_copy_out) ||
+         etx_rewrite_is_op(node, ETX_OP_expand_copy_out)) {
+    node = etx_rewrite_argument(rewrite, &node->args[0]);
+  }
+  if (!etx_rewrite_is_op(node, ETX_OP_full_out)) return false;
+  const etx_ir_arg* const number = &node->args[1];
+  if (number->kind == ETX_IR_ARG_DOUBLE) *out = number->as.real;
+  if (number->kind == ETX_IR_ARG_INT) *out = (double)number->as.integer;
+  return number->kind == ETX_IR_ARG_DOUBLE ||
+         (number->kind == ETX_IR_ARG_INT &&
+          etx_dim_is_number(number->as.integer));
+}
+
+// The number in operand `position` if it is a uniform constant, or is filled
+// with a number.
 static bool constant_number(const etx_rewrite* rewrite, size_t position,
                             double* out) {
   const etx_ir_arg* const arg = &rewrite->builder.node->args[position];
   if (arg->kind != ETX_IR_ARG_VALUE) return false;
+  if (!etx_ir_is_static(etx_rewrite_shape(rewrite, arg))) {
+    return filled_number(rewrite, arg, out);
+  }
   const etx_ir_constant* const constant = etx_rewrite_constant(
       rewrite->builder.module, rewrite->builder.method, arg->as.value);
   return constant != NULL && etx_rewrite_number(constant, out);

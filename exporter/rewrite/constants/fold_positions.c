@@ -13,6 +13,9 @@
 //
 // Any other table may have 1 MiB: rotary angles of 2048 positions with 128
 // floats each. Larger ones are computed in every call, as before.
+//
+// Positions that begin at a size (a prompt behind a cache) are no table, but a
+// part of one: arange(P, P + S) is a view of 0, 1, 2, .. that starts at P.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/constants/position_tables.h"
@@ -243,7 +246,7 @@ static etx_status emit_triangle(etx_rewrite* rewrite,
   return etx_build_expand(builder, *out_value, to.dims, to.rank, out_value);
 }
 
-// ------------------------------------------------ the pass
+// ------------------------------------------------ tables
 
 static etx_status fold_table(etx_rewrite* rewrite, bool* out_done) {
   const etx_position_tables* const tables = rewrite->facts;
@@ -265,8 +268,55 @@ static etx_status fold_table(etx_rewrite* rewrite, bool* out_done) {
   return emit_table(rewrite, &table, result);
 }
 
+// ------------------------------------------------ positions behind others
+
+// arange(start, end) where the start varies, as part of 0, 1, 2, ..
+static etx_status fold_later_positions(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const builder = &rewrite->builder;
+  etx_symbols* const symbols = &builder->method->symbols;
+  const etx_ir_node* const node = builder->node;
+  if (node->op->id != ETX_OP_arange_start_out || node->late != 0 ||
+      !etx_rewrite_is_int(&node->args[2], 1) ||
+      node->args[0].kind != ETX_IR_ARG_INT ||
+      node->args[1].kind != ETX_IR_ARG_INT) {
+    return ETX_OK;
+  }
+  const etx_dim start = node->args[0].as.integer;
+  const etx_dim end = node->args[1].as.integer;
+  const etx_shape* const to = result_shape(rewrite);
+  etx_dim count = 0;
+  int64_t low = 0, high = 0, most = 0;
+  etx_symbols_bounds(symbols, start, &low, &high);
+  etx_symbols_bounds(symbols, end, &high, &most);
+  if (etx_dim_is_number(start) || to->dtype != ETX_DTYPE_INT64 || low < 0 ||
+      most <= 0 || most > MOST_TABLE_BYTES / (int64_t)sizeof most ||
+      (etx_symbols_late_in(symbols, start) |
+       etx_symbols_late_in(symbols, end)) != 0 ||
+      etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, end, start, &count) !=
+          ETX_OK ||
+      !etx_symbols_equal(symbols, count, to->dims[0])) {
+    return ETX_OK;
+  }
+  int64_t* const numbers =
+      etx_pool_take(builder->module->pool, (size_t)most * sizeof *numbers);
+  if (numbers == NULL) return ETX_OUT_OF_MEMORY;
+  for (int64_t i = 0; i < most; ++i) numbers[i] = i;
+  const etx_ir_constant line = {
+      .dtype = ETX_DTYPE_INT64,
+      .rank = 1,
+      .sizes = {most},
+      .data = {(const uint8_t*)numbers, (size_t)most * sizeof *numbers}};
+  uint32_t value = 0;
+  ETX_TRY(emit_constant(rewrite, &line, &value));
+  *out_done = true;
+  return etx_build_slice(builder, value, (etx_dim_slice){0, start, end, 1},
+                         &builder->results[0]);
+}
+
+// ------------------------------------------------ the pass
+
 etx_status etx_pass_fold_positions(etx_pass_context* context) {
-  const etx_rewrite_rule rules[] = {fold_table};
+  const etx_rewrite_rule rules[] = {fold_table, fold_later_positions};
   for (size_t i = 0; i < context->module->method_count; ++i) {
     etx_ir_method* const method = &context->module->methods[i];
     etx_position_tables tables;
@@ -274,7 +324,7 @@ etx_status etx_pass_fold_positions(etx_pass_context* context) {
     if (method->symbols.symbol_count == 0) continue;
     ETX_TRY(etx_position_tables_find(context, method, &tables));
     ETX_TRY(
-        etx_rewrite_method_with(context, method, rules, 1, &tables, &changed));
+        etx_rewrite_method_with(context, method, rules, 2, &tables, &changed));
   }
   return ETX_OK;
 }

@@ -1,5 +1,7 @@
 #include "exporter/rewrite/constants/position_rules.h"
 
+#include <math.h>
+
 static const etx_shape* shape_of(const etx_ir_method* method,
                                  const etx_ir_arg* arg) {
   return &method->values[arg->as.value].shape;
@@ -7,6 +9,13 @@ static const etx_shape* shape_of(const etx_ir_method* method,
 
 static bool is_number(const etx_ir_arg* arg) {
   return arg->kind != ETX_IR_ARG_INT || etx_dim_is_number(arg->as.integer);
+}
+
+static bool dims_hold(const etx_ir_node* node) {
+  for (size_t i = 1; i < node->arg_count; ++i) {
+    if (!is_number(&node->args[i])) return false;
+  }
+  return true;
 }
 
 // A dimension argument, counted from the front.
@@ -219,6 +228,49 @@ static bool reduction_holds(etx_ir_method* method,
   return true;
 }
 
+// ------------------------------------------------ sums
+
+// True if the elements are integers that all float sums of them hold exactly,
+// in any order: a mask of ones, whose sums are positions.
+static bool sums_are_exact(const etx_ir_constant* content) {
+  static const double most = 1 << 24;  // float32 holds all integers up to it
+  double sum = 0;
+  if (content->dtype != ETX_DTYPE_FLOAT32) return false;
+  for (size_t i = 0; i < count_elements(content); ++i) {
+    float element = 0;
+    memcpy(&element, content->data.data + i * sizeof element, sizeof element);
+    if (!(fabsf(element) <= (float)most) || truncf(element) != element) {
+      return false;
+    }
+    sum += (double)fabsf(element);
+  }
+  return sum <= most;
+}
+
+// Running sums. Sums of other floats may be rounded in another order where
+// there are more.
+static bool cumsum_holds(const etx_known_values* known, const etx_ir_node* node,
+                         const etx_shape* to) {
+  const etx_ir_constant* const content =
+      etx_known_content(known, node->args[0].as.value);
+  const bool is_integer =
+      etx_dtype_category_of(to->dtype) == ETX_CATEGORY_INTEGER;
+  return (is_integer ||
+          (to->dtype == content->dtype && sums_are_exact(content))) &&
+         dims_hold(node);
+}
+
+// ------------------------------------------------ products
+
+// A matrix product of one column and one row: each element is one product,
+// which has the same bits whatever the sizes are. Sums of several products may
+// be computed in another order where there are more rows.
+static bool product_holds(const etx_ir_method* method,
+                          const etx_ir_node* node) {
+  const etx_shape* const left = shape_of(method, &node->args[0]);
+  return left->dims[left->rank - 1] == 1;
+}
+
 // ------------------------------------------------ indexing
 
 static bool read_integer(const etx_ir_constant* constant, size_t at,
@@ -284,13 +336,6 @@ static bool index_along_holds(etx_ir_method* method,
 
 // ------------------------------------------------ all rules
 
-static bool dims_hold(const etx_ir_node* node) {
-  for (size_t i = 1; i < node->arg_count; ++i) {
-    if (!is_number(&node->args[i])) return false;
-  }
-  return true;
-}
-
 static bool select_holds(const etx_ir_node* node) {
   return dims_hold(node) && node->args[2].as.integer >= 0;
 }
@@ -318,9 +363,7 @@ bool etx_position_rule_holds(etx_ir_method* method,
     case ETX_OP_t_copy_out:
       return dims_hold(node);
     case ETX_OP_cumsum_out:
-      // Sums of floats may be rounded in another order where there are more.
-      return etx_dtype_category_of(to->dtype) == ETX_CATEGORY_INTEGER &&
-             dims_hold(node);
+      return cumsum_holds(known, node, to);
     case ETX_OP_slice_copy_tensor_out:
       return slice_holds(node);
     case ETX_OP_select_copy_int_out:
@@ -330,6 +373,9 @@ bool etx_position_rule_holds(etx_ir_method* method,
     case ETX_OP_any_out:
     case ETX_OP_all_out:
       return reduction_holds(method, known, node);
+    case ETX_OP_bmm_out:
+    case ETX_OP_mm_out:
+      return product_holds(method, node);
     case ETX_OP_embedding_out:
       return index_holds(method, known, node->args[1].as.value,
                          shape_of(method, &node->args[0])->dims[0]);

@@ -105,6 +105,27 @@ class Positions(torch.nn.Module):
                 attend(3, lambda s: s + mask[:, :, 1:2, :n]),
                 attend(4, lambda s: s.masked_fill(self.hidden[:n, :n], -1e9)))
 
+    def summed(self, x):
+        """Angles as a product of a column and a row, and positions as sums of
+        ones, whose product with the rows is the rows."""
+        n = x.shape[1]
+        rates = 10000.0 ** (-torch.arange(0, 8, 2) / 8)
+        at = torch.arange(n)[None, None].float()
+        angles = (rates[None, :, None] @ at).transpose(1, 2)
+        ones = torch.ones(1, n)
+        places = (ones.cumsum(1) * ones).long() - 1
+        return (x * ones[..., None] + torch.cat([angles, angles], -1).cos(),
+                x + self.places(places + 2), (ones * 0.3).cumsum(1) + x[..., 0])
+
+    def behind(self, x, past):
+        """Positions of rows that come after others."""
+        n, p = x.shape[1], past.shape[1]
+        at = torch.arange(p, p + n)
+        rows = torch.cat([past, x], 1)
+        seen = torch.arange(p + n)[None] <= at[:, None]
+        scores = (x @ rows.transpose(1, 2)).masked_fill(~seen, -torch.inf)
+        return scores.softmax(-1) @ rows, at, x * at[:, None]
+
     def two(self, x, y):
         """Two sizes: rows of one, columns of the other."""
         grid = torch.arange(x.shape[0])[:, None] * 3 - torch.arange(y.shape[0])
@@ -145,6 +166,13 @@ def main():
     recorder.method("biased", (torch.randn(1, 5, 4), most), ({1: n}, None))
     for size in (2, 3, 6, MOST):
         recorder.call("biased", torch.randn(1, size, 4), most)
+    recorder.method("summed", (torch.randn(1, 5, 8),), ({1: n},))
+    recorder.method("behind", (torch.randn(1, 5, 4), torch.randn(1, 3, 4)),
+                    ({1: n}, {1: Dim("p", min=2, max=7)}))
+    for size in (2, 3, 6, MOST):
+        recorder.call("summed", torch.randn(1, size, 8))
+        recorder.call("behind", torch.randn(1, size, 4),
+                      torch.randn(1, 2 + size % 5, 4))
     recorder.write(1e-5)
 
 

@@ -96,6 +96,28 @@ static void addition_of_float_zero_stays(void** state) {
                  "return a\n");
 }
 
+// A mask of ones has as many rows as the input.
+static void multiplication_by_ones_of_a_varying_size_is_removed(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[s, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: o, op: aten.full.default, args: [[{sym: s}], 1.0]}\n"
+      "  - {out: u, op: aten.unsqueeze.default, args: [o, 1]}\n"
+      "  - {out: a, op: aten.mul.Tensor, args: [x, u]}\n"
+      "  - {out: t, op: aten.full.default, args: [[{sym: s}], 2.0]}\n"
+      "  - {out: v, op: aten.unsqueeze.default, args: [t, 1]}\n"
+      "  - {out: b, op: aten.mul.Tensor, args: [x, v]}\n"
+      "outputs: [a, b]\n",
+      "t: float32[s] = aten::full.out([s], 2)\n"
+      "v: float32[s, 1] = aten::view_copy.out(t, [s, 1])\n"
+      "b: float32[s, 4] = aten::mul.out(x, v)\n"
+      "return x\n"
+      "return b\n");
+}
+
 static void a_neutral_element_that_broadcasts_stays(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
@@ -335,6 +357,7 @@ int main(void) {
       cmocka_unit_test(nested_clamps_are_one_clamp),
       cmocka_unit_test(multiplication_by_one_is_removed),
       cmocka_unit_test(addition_of_float_zero_stays),
+      cmocka_unit_test(multiplication_by_ones_of_a_varying_size_is_removed),
       cmocka_unit_test(a_neutral_element_that_broadcasts_stays),
       cmocka_unit_test(a_constant_added_to_linear_is_its_bias),
       cmocka_unit_test(nested_views_are_merged),

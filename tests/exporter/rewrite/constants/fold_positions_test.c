@@ -217,10 +217,34 @@ static void any_that_depends_on_the_size_stays(void** state) {
       "return y\n");
 }
 
-static void positions_that_begin_at_a_size_stay(void** state) {
+static void positions_that_begin_at_a_size_are_a_view(void** state) {
+  (void)state;
+  expect(
+      "dims: {s: {min: 1, max: 3}}\n"
+      "nodes:\n"
+      "  - {out: i, op: aten.arange.start, args: [{sym: s}, {sym: 2*s}]}\n"
+      "outputs: [i]\n",
+      "i: int64[s] = aten::slice_copy.Tensor_out(const int64[6], 0, s, 2*s, "
+      "1)\n"
+      "return i\n");
+}
+
+// Before 0, in steps, or beyond what a table may have.
+static void other_positions_that_begin_at_a_size_stay(void** state) {
   (void)state;
   expect_unchanged(
       "dims: {s: {min: 1, max: 3}}\n"
+      "nodes:\n"
+      "  - {out: i, op: aten.arange.start, args: [{sym: s - 2}, {sym: 2*s}]}\n"
+      "outputs: [i]\n");
+  expect_unchanged(
+      "dims: {s: {min: 1, max: 3}}\n"
+      "nodes:\n"
+      "  - {out: i, op: aten.arange.start_step, args: [{sym: s}, {sym: 3*s}, "
+      "2]}\n"
+      "outputs: [i]\n");
+  expect_unchanged(
+      "dims: {s: {min: 1, max: 100000}}\n"
       "nodes:\n"
       "  - {out: i, op: aten.arange.start, args: [{sym: s}, {sym: 2*s}]}\n"
       "outputs: [i]\n");
@@ -283,6 +307,68 @@ static void sums_stay(void** state) {
       "return y\n");
 }
 
+// A matrix product of `i`, a column of positions, and `f` with `columns`
+// columns, whose type is `type`.
+#define PRODUCT(shape, type, view)                                      \
+  "dims: {s: {min: 1, max: 3}}\n"                                       \
+  "inputs: [{name: x, type: 'float32[s, 2]'}]\n"                        \
+  "buffers: [{name: f, type: '" type                                    \
+  "', init: 0.5}]\n"                                                    \
+  "nodes:\n"                                                            \
+  "  - {out: i, op: aten.arange.default, args: [{sym: s}]}\n"           \
+  "  - {out: g, op: aten._to_copy.default, args: [i], kwargs: {dtype: " \
+  "float32}}\n"                                                         \
+  "  - {out: u, op: aten.unsqueeze.default, args: [g, 1]}\n"            \
+  "  - {out: e, op: aten.expand.default, args: [u, " shape              \
+  "]}\n"                                                                \
+  "  - {out: a, op: aten.mm.default, args: [" view                      \
+  ", f]}\n"                                                             \
+  "  - {out: y, op: aten.mul.Tensor, args: [x, a]}\n"                   \
+  "outputs: [y]\n"
+
+// A sum of several products may depend on how many rows there are.
+static void products_of_a_column_and_a_row_are_tables(void** state) {
+  (void)state;
+  expect(PRODUCT("[{sym: s}, 2]", "float32[1, 2]", "u"),
+         "a: float32[s, 2] = aten::slice_copy.Tensor_out(const float32[3, 2], "
+         "0, 0, s, 1)\n"
+         "y: float32[s, 2] = aten::mul.out(x, a)\n"
+         "return y\n");
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               PRODUCT("[{sym: s}, 2]", "float32[2, 2]", "e"));
+  lowered_run(&l, PASSES);
+  assert_non_null(strstr(lowered_lines(&l), "aten::mm.out"));
+  lowered_close(&l);
+}
+
+// Floats of which every sum is exact count as integers.
+static void running_sums_of_integers_are_tables(void** state) {
+  (void)state;
+  static const struct {
+    const char* number;
+    bool is_table;
+  } cases[] = {{"3.0", true}, {"0.5", false}, {"16777216.0", false}};
+  for (size_t i = 0; i < 3; ++i) {
+    char yaml[512];
+    lowered l;
+    snprintf(yaml, sizeof yaml,
+             "dims: {s: {min: 1, max: 3}}\n"
+             "inputs: [{name: x, type: 'float32[s]'}]\n"
+             "nodes:\n"
+             "  - {out: f, op: aten.full.default, args: [[{sym: s}], %s]}\n"
+             "  - {out: c, op: aten.cumsum.default, args: [f, 0]}\n"
+             "  - {out: y, op: aten.sub.Tensor, args: [x, c]}\n"
+             "outputs: [y]\n",
+             cases[i].number);
+    lowered_open(&l, ETX_TARGET_ETX, yaml);
+    lowered_run(&l, PASSES);
+    assert_int_equal(strstr(lowered_lines(&l), "aten::cumsum") == NULL,
+                     cases[i].is_table);
+    lowered_close(&l);
+  }
+}
+
 static void a_table_of_more_than_a_mebibyte_stays(void** state) {
   (void)state;
   const char* const graph =
@@ -331,7 +417,10 @@ int main(void) {
       cmocka_unit_test(shifted_positions_are_rows_of_the_weight),
       cmocka_unit_test(any_of_a_triangle_is_known),
       cmocka_unit_test(any_that_depends_on_the_size_stays),
-      cmocka_unit_test(positions_that_begin_at_a_size_stay),
+      cmocka_unit_test(positions_that_begin_at_a_size_are_a_view),
+      cmocka_unit_test(other_positions_that_begin_at_a_size_stay),
+      cmocka_unit_test(products_of_a_column_and_a_row_are_tables),
+      cmocka_unit_test(running_sums_of_integers_are_tables),
       cmocka_unit_test(rows_from_the_end_stay),
       cmocka_unit_test(indices_that_depend_on_the_size_stay),
       cmocka_unit_test(sums_stay),

@@ -242,6 +242,8 @@ static etx_status make_report(pipeline* e, etx_export_report* out_report) {
       .quantized_count = e->passes.quantized.count,
       .rules = e->module->quantize,
       .rule_count = e->module->quantize_count,
+      .skipped = e->module->skipped,
+      .skipped_count = e->module->skipped_count,
       .packed = e->passes.packed.items,
       .packed_count = e->passes.packed.count,
       .pack_copy_bytes = e->passes.packed.copy_bytes,

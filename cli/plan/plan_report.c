@@ -193,6 +193,22 @@ static void print_fusions(const etx_export_report* report, bool in_full) {
   }
 }
 
+static void print_skipped(const etx_export_report* report) {
+  if (report->skipped_count == 0) return;
+  printf("variants that are not there:\n");
+  for (size_t i = 0; i < report->skipped_count; ++i) {
+    printf("  %.*s\n", (int)report->skipped[i].size, report->skipped[i].data);
+  }
+}
+
+static json_t* json_of_skipped(const etx_export_report* report) {
+  json_t* const list = json_array();
+  for (size_t i = 0; i < report->skipped_count; ++i) {
+    json_array_append_new(list, etx_json_text(report->skipped[i]));
+  }
+  return list;
+}
+
 void etx_plan_report_print(const char* path, const etx_export_report* report,
                            bool in_full) {
   const int width = name_width(report);
@@ -208,6 +224,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
   }
   print_verdict(report);
   print_smaller_sizes(report);
+  print_skipped(report);
   print_concurrent(report);
   etx_plan_memories_print(report, in_full);
   for (size_t i = 0; in_full && i < report->method_count; ++i) {
@@ -411,6 +428,7 @@ json_t* etx_plan_report_json(const char* path,
   json_object_set_new(root, "quantized", etx_plan_quantized_json(report));
   json_object_set_new(root, "quantize_rules", etx_plan_rules_json(report));
   json_object_set_new(root, "packed", etx_plan_packed_json(report));
+  json_object_set_new(root, "skipped_variants", json_of_skipped(report));
   json_object_set_new(root, "concurrent", concurrent);
   if (report->memory_count > 0) {
     json_object_set_new(root, "memories", etx_plan_memories_json(report));

@@ -256,6 +256,8 @@ typedef struct etx_ir_module {
   size_t quantize_count, quantize_capacity;
   etx_size_cap* caps;
   size_t cap_count, cap_capacity;
+  etx_text* skipped;  // why variants that were asked for are not made
+  size_t skipped_count, skipped_capacity;
   // Most nodes that one map or scan may become when its iterations are
   // unrolled. More would make the file large and planning slow.
   uint64_t unroll_limit;

@@ -101,6 +101,8 @@ typedef struct etx_export_report {
   size_t quantized_count;
   const etx_quantize_rule* rules;  // which weights to quantise
   size_t rule_count;
+  const etx_text* skipped;  // why variants that were asked for are not there
+  size_t skipped_count;
   const etx_packed* packed;  // weights, if packing is on
   size_t packed_count;
   uint64_t pack_copy_bytes;        // of weights that are stored twice

@@ -54,42 +54,74 @@ static bool find_symbols(const etx_ir_method* method, variant* v) {
   return true;
 }
 
-static etx_status check_range(const etx_ir_method* method, const variant* v,
-                              size_t at, const etx_specialize_range* range,
-                              etx_diag* diag) {
-  const etx_symbol* const symbol = &method->symbols.symbols[v->symbols[at]];
-  if (symbol->is_late) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "'%t' of method '%t' is decided by data during the "
-                         "run, so no variant can be chosen by it",
-                         symbol->name, method->name);
-  }
-  for (size_t i = 0; i < at; ++i) {
-    if (v->symbols[i] != v->symbols[at]) continue;
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "'%t' names '%t' of method '%t' twice",
-                         v->option->text, symbol->name, method->name);
-  }
-  if (range->low >= symbol->minimum && range->high <= symbol->maximum) {
-    return ETX_OK;
-  }
-  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "%i is out of the bounds of '%t' in method '%t', %i "
-                       "and %i",
-                       range->low < symbol->minimum ? range->low : range->high,
-                       symbol->name, method->name, symbol->minimum,
-                       symbol->maximum);
-}
-
-static etx_status check_ranges(const etx_ir_method* method, const variant* v,
-                               etx_diag* diag) {
+// Refuses what holds for no size.
+static etx_status check_symbols(const etx_ir_method* method, const variant* v,
+                                etx_diag* diag) {
   for (size_t i = 0; i < v->option->symbol_count; ++i) {
-    const etx_specialize_symbol* const symbol = &v->option->symbols[i];
-    for (size_t r = 0; r < symbol->range_count; ++r) {
-      ETX_TRY(check_range(method, v, i, &symbol->ranges[r], diag));
+    const etx_symbol* const symbol = &method->symbols.symbols[v->symbols[i]];
+    if (symbol->is_late) {
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "'%t' of method '%t' is decided by data during the "
+                           "run, so no variant can be chosen by it",
+                           symbol->name, method->name);
+    }
+    for (size_t k = 0; k < i; ++k) {
+      if (v->symbols[k] != v->symbols[i]) continue;
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "'%t' names '%t' of method '%t' twice",
+                           v->option->text, symbol->name, method->name);
     }
   }
   return ETX_OK;
+}
+
+// ------------------------------------------------ what the model excludes
+
+static etx_status skip(etx_ir_module* module, etx_text why) {
+  if (why.data == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_pool_grow(module->pool, &module->skipped, module->skipped_count,
+                        &module->skipped_capacity, sizeof *module->skipped));
+  module->skipped[module->skipped_count++] = why;
+  return ETX_OK;
+}
+
+// Notes a range that is not within the bounds of its symbol.
+static etx_status check_bounds(etx_ir_module* module,
+                               const etx_ir_method* method, const variant* v,
+                               bool* out_is_within) {
+  *out_is_within = true;
+  for (size_t i = 0; i < v->option->symbol_count; ++i) {
+    const etx_specialize_range* const range = &v->ranges[i];
+    const etx_symbol* const symbol = &method->symbols.symbols[v->symbols[i]];
+    if (range->low >= symbol->minimum && range->high <= symbol->maximum) {
+      continue;
+    }
+    *out_is_within = false;
+    return skip(
+        module,
+        etx_pool_format(module->pool,
+                        "%i is out of the bounds of '%t' in method "
+                        "'%t', %i and %i",
+                        range->low < symbol->minimum ? range->low : range->high,
+                        symbol->name, method->name, symbol->minimum,
+                        symbol->maximum));
+  }
+  return ETX_OK;
+}
+
+// The condition of the model that no size of the variant meets; empty: there is
+// none.
+static etx_text failed_condition(const etx_ir_method* method) {
+  for (size_t i = 0; i < method->node_count; ++i) {
+    const etx_ir_node* const node = &method->nodes[i];
+    if (node->branch == 0 && node->arg_count > 1 &&
+        etx_text_is(node->aten, "aten._assert_scalar.default") &&
+        node->args[0].kind == ETX_IR_ARG_INT && node->args[0].as.integer == 0 &&
+        node->args[1].kind == ETX_IR_ARG_STRING) {
+      return node->args[1].as.string;
+    }
+  }
+  return (etx_text){NULL, 0};
 }
 
 // ---------------------------------------------------------------- variants
@@ -140,6 +172,14 @@ static etx_status add_variant(etx_ir_module* module, uint32_t index,
   ETX_TRY(free_name(module, module->methods[index].name, &name, diag));
   ETX_TRY(etx_ir_copy_method(module->pool, &module->methods[index], &copy));
   ETX_TRY(narrow(&copy, v));
+  const etx_text failed = failed_condition(&copy);
+  if (failed.size > 0) {
+    return skip(module,
+                etx_pool_format(module->pool,
+                                "method '%t' has no variant '%t': the model "
+                                "excludes its sizes by the condition '%t'",
+                                copy.name, name, failed));
+  }
   copy.name = name;
   uint32_t added = 0;
   ETX_TRY(etx_ir_add_method(module, name, &added));
@@ -149,14 +189,17 @@ static etx_status add_variant(etx_ir_module* module, uint32_t index,
 
 // Goes over all combinations, the last symbol fastest.
 static etx_status add_all(etx_ir_module* module, uint32_t index, variant* v,
-                          etx_diag* diag) {
+                          bool* out_fits, etx_diag* diag) {
   const etx_specialize_option* const option = v->option;
   size_t at[ETX_SPECIALIZE_SYMBOLS] = {0};
   for (;;) {
     for (size_t i = 0; i < option->symbol_count; ++i) {
       v->ranges[i] = option->symbols[i].ranges[at[i]];
     }
-    ETX_TRY(add_variant(module, index, v, diag));
+    bool is_within = false;
+    ETX_TRY(check_bounds(module, &module->methods[index], v, &is_within));
+    if (is_within) ETX_TRY(add_variant(module, index, v, diag));
+    *out_fits = *out_fits || is_within;
     size_t i = option->symbol_count;
     while (i > 0 && ++at[i - 1] == option->symbols[i - 1].range_count) {
       at[--i] = 0;
@@ -213,7 +256,9 @@ etx_status etx_specialize_methods(etx_ir_module* module,
                                   const etx_specialize_option* option,
                                   etx_diag* diag) {
   const size_t count = module->method_count;  // without the variants
+  const size_t skipped = module->skipped_count;
   bool is_used = false;
+  bool fits = false;
   for (uint32_t i = 0; i < count; ++i) {
     const etx_ir_method* const method = &module->methods[i];
     variant v = {.option = option};
@@ -224,8 +269,11 @@ etx_status etx_specialize_methods(etx_ir_module* module,
     }
     is_used = true;
     ETX_TRY(check_method(module, method->name, diag));
-    ETX_TRY(check_ranges(method, &v, diag));
-    ETX_TRY(add_all(module, i, &v, diag));
+    ETX_TRY(check_symbols(method, &v, diag));
+    ETX_TRY(add_all(module, i, &v, &fits, diag));
   }
-  return is_used ? ETX_OK : fail_unknown(module, option, diag);
+  if (!is_used) return fail_unknown(module, option, diag);
+  return fits ? ETX_OK
+              : etx_diag_fail(diag, ETX_BAD_ARGUMENT, "%t",
+                              module->skipped[skipped]);
 }

@@ -74,11 +74,13 @@ def plan(
     quantize: str | Sequence[str] | None = None,
     concurrent: str | Sequence[str] | None = None,
     cap: Mapping[str, int] | None = None,
+    specialize: str | Sequence[str] | None = None,
     passes: str | None = None,
     state_layout: str | os.PathLike[str] | None = None,
     algorithm: str | None = None,
     source_lines: bool = False,
     pack: bool = False,
+    pack_budget: int = 0,
     parallel_regions: bool = False,
     progress: Progress = None,
 ) -> Report:
@@ -96,6 +98,8 @@ def plan(
       concurrent: groups such as "encode,decode" that may run at the same time.
       cap: the most that sizes and integers may be that the data of tensors decide,
         such as {"u0": 64}, or {"forward.u0": 64} for one method.
+      specialize: sizes that have variants of their methods, such as "T=1,2..16"
+        or "forward:ids[1]=1"; calls of these sizes run the variant.
       passes: "-name,-name": optional passes to switch off.
       state_layout: an older program whose offsets of state are kept.
       algorithm: one planner instead of the best of all.
@@ -103,6 +107,8 @@ def plan(
         instruction comes from, for messages, profiles and `etx diff`.
       pack: put the weights of layers with many rows, and of convolutions,
         into the program as products read them.
+      pack_budget: most bytes of weights that the program has twice, because methods
+        or variants read them in different orders; more than 0 includes `pack`.
       parallel_regions: keep the memory of independent parts of a method apart, so
         that `load(..., parallel_regions=True)` can run them at the same time. The
         method needs more scratch.
@@ -123,6 +129,12 @@ def plan(
     """
     if target not in TARGETS:
         raise _errors.ArgumentError(f"target '{target}' is none of {', '.join(TARGETS)}")
+    if specialize and target != "etx":
+        raise _errors.ArgumentError(
+            f"'specialize' needs target 'etx': the runtime of '{target}' chooses no variants"
+        )
+    if not 0 <= pack_budget < 1 << 63:
+        raise _errors.ArgumentError(f"'pack_budget' is {pack_budget}, expected a number of bytes")
     bytes_of(output)  # a path, before anything is made from it
     if not os.path.exists(source):
         raise _errors.NotFoundError(f"there is no '{os.fspath(source)}'")
@@ -142,8 +154,8 @@ def plan(
                     bytes_of(source), bytes_of(temporary), TARGETS.index(target),
                     _words(quantize), _words(concurrent),
                     _words([f"{name}={most}" for name, most in (cap or {}).items()]),
-                    _text(passes), _text(state_layout),
-                    _text(algorithm), source_lines, pack, parallel_regions, tell,
+                    _words(specialize), _text(passes), _text(state_layout),
+                    _text(algorithm), source_lines, pack, pack_budget, parallel_regions, tell,
                 )
             )
         if answer["status"] != "OK":

@@ -42,10 +42,12 @@ typedef struct request {
   int target;
   int source_lines;
   int pack;
+  unsigned long long pack_budget;
   int parallel_regions;
   planner_options quantize;
   planner_options concurrent;
   planner_options cap;
+  planner_options specialize;
   PyObject* progress;  // called with (stage, done, total), or None
 } request;
 
@@ -88,6 +90,10 @@ static etx_status add_rules(planner_call* plan, etx_ir_module* module) {
     ETX_TRY(
         etx_export_quantize(module, plan->in->quantize.items[i], &plan->diag));
   }
+  for (size_t i = 0; i < plan->in->specialize.count; ++i) {
+    ETX_TRY(etx_export_specialize(module, plan->in->specialize.items[i],
+                                  &plan->diag));
+  }
   return ETX_OK;
 }
 
@@ -119,7 +125,8 @@ static etx_status plan_module(planner_call* plan, etx_ir_module* module,
       .algorithm = plan->in->algorithm,
       .keep_layout = plan->in->layout,
       .source_lines = plan->in->source_lines != 0,
-      .pack_weights = plan->in->pack != 0,
+      .pack_weights = plan->in->pack != 0 || plan->in->pack_budget > 0,
+      .pack_budget = plan->in->pack_budget,
       .parallel_regions = plan->in->parallel_regions != 0,
       .progress = plan->in->progress == Py_None ? NULL : tell,
       .progress_context = plan,
@@ -241,22 +248,26 @@ static bool warn_of_former_names(const char* passes) {
   return true;
 }
 
-// plan(input, output, target, quantize, concurrent, cap, passes, layout,
-//      algorithm, source_lines, pack, parallel_regions, progress)
+// plan(input, output, target, quantize, concurrent, cap, specialize, passes,
+//      layout, algorithm, source_lines, pack, pack_budget, parallel_regions,
+//      progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
   PyObject* quantize = NULL;
   PyObject* concurrent = NULL;
   PyObject* cap = NULL;
-  if (!PyArg_ParseTuple(args, "yO&iO!O!O!O&O&O&pppO", &in.input, text_or_none,
-                        &in.output, &in.target, &PyTuple_Type, &quantize,
-                        &PyTuple_Type, &concurrent, &PyTuple_Type, &cap,
-                        text_or_none, &in.passes, text_or_none, &in.layout,
-                        text_or_none, &in.algorithm, &in.source_lines, &in.pack,
-                        &in.parallel_regions, &in.progress) ||
+  PyObject* specialize = NULL;
+  if (!PyArg_ParseTuple(args, "yO&iO!O!O!O!O&O&O&ppKpO", &in.input,
+                        text_or_none, &in.output, &in.target, &PyTuple_Type,
+                        &quantize, &PyTuple_Type, &concurrent, &PyTuple_Type,
+                        &cap, &PyTuple_Type, &specialize, text_or_none,
+                        &in.passes, text_or_none, &in.layout, text_or_none,
+                        &in.algorithm, &in.source_lines, &in.pack,
+                        &in.pack_budget, &in.parallel_regions, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
+      !read_words(specialize, &in.specialize) ||
       !warn_of_former_names(in.passes)) {
     return NULL;
   }

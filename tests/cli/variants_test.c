@@ -122,6 +122,32 @@ static void what_cannot_be_specialised_is_refused(void** state) {
   }
 }
 
+// `tail` excludes 2 by a condition, and `halved` takes sizes from 4 on.
+static void sizes_that_a_model_excludes_are_skipped(void** state) {
+  (void)state;
+  name_files();
+  command_expect_out(
+      0,
+      WORDS(ETX, "plan", SETS "varying", "-o", program, "--specialize",
+            "tail:s77=1,2,3,9"),
+      "variants that are not there:\n"
+      "  method 'tail' has no variant 'tail@2': the model "
+      "excludes its sizes by the condition '((-1) + "
+      "L['x'].size()[0]) != 1'\n"
+      "  9 is out of the bounds of 's77' in method 'tail', 1 and "
+      "6\n");
+  command_expect(0, WORDS(ETX, "verify", program));
+  command_expect(0, WORDS(ETX, "run", program, "--case", SETS "varying"));
+  command_expect_out(0, WORDS(ETX, "inspect", program),
+                     "\n    variant tail@2: ");
+  // With the option for all methods, those whose bounds allow it have one.
+  command_expect_out(0,
+                     WORDS(ETX, "plan", SETS "small_sizes", "-o", program,
+                           "--specialize", "s77=3"),
+                     "3 is out of the bounds of 's77' in method 'halved'");
+  command_expect(0, WORDS(ETX, "run", program, "--case", SETS "small_sizes"));
+}
+
 static void concurrent_methods_have_no_variants(void** state) {
   (void)state;
   name_files();
@@ -180,6 +206,7 @@ int main(void) {
       cmocka_unit_test(two_symbols_give_a_variant_for_each_combination),
       cmocka_unit_test(files_of_other_methods_are_as_without_the_option),
       cmocka_unit_test(what_cannot_be_specialised_is_refused),
+      cmocka_unit_test(sizes_that_a_model_excludes_are_skipped),
       cmocka_unit_test(concurrent_methods_have_no_variants),
       cmocka_unit_test(commands_name_the_variant_that_ran),
   };

@@ -223,6 +223,37 @@ def test_weights_are_packed_when_asked(model, tmp_path):
     assert (outputs[0] == outputs[1]).all()
 
 
+def test_sizes_have_variants_when_asked(tmp_path):
+    class Layers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(32, 48)
+
+        def forward(self, x):
+            return self.layer(x).relu()
+
+    model = Layers()
+    length = Dim("length", min=1, max=64)
+    exported = etx.export(model, {"forward": (MethodArg(torch.ones(20, 32), {0: length}),)})
+    report = exported.plan(
+        tmp_path / "variants.pte", specialize=["forward:x[0]=1", "x[0]=2..4"], pack_budget=32 * 48 * 4
+    )
+    assert [weight["copy_bytes"] for weight in report["packed"]] == [32 * 48 * 4]
+    program = etx.load(tmp_path / "variants.pte")
+    assert [name for name in program.methods if name.startswith("forward")] == ["forward"]
+    session = program.session()
+    for rows in (1, 3, 64, 4, 1):
+        x = torch.randn(rows, 32)
+        np.testing.assert_allclose(session.forward(x), model(x).detach(), atol=1e-5)
+    with program.pool(2).session() as leased:
+        x = torch.randn(1, 32)
+        np.testing.assert_allclose(leased.forward(x), model(x).detach(), atol=1e-5)
+    with pytest.raises(etx.ArgumentError, match="needs target 'etx'"):
+        exported.plan(tmp_path / "other.pte", specialize="x[0]=1", target="executorch")
+    with pytest.raises(etx.ArgumentError, match="number of bytes"):
+        exported.plan(tmp_path / "other.pte", pack_budget=-1)
+
+
 def test_the_same_model_gives_the_same_bytes(exported, tmp_path):
     exported.plan(tmp_path / "one.pte")
     exported.plan(tmp_path / "two.pte", keep=tmp_path / "methods")

@@ -10,6 +10,7 @@
 #include "cli/bench/bench_compare.h"
 #include "cli/bench/bench_method.h"
 #include "cli/bench/bench_report.h"
+#include "cli/bench/recorded_sizes.h"
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
 #include "format/pte/reserved_names.h"
@@ -29,6 +30,7 @@ typedef struct bench_options {
   bool restores;
   bool is_static;
   bool compares;
+  bool emits_specialize;
   bool json;
 } bench_options;
 
@@ -45,7 +47,10 @@ static const char about[] =
     "turns, and prints the ratio of OTHER's time to FILE's. A method whose\n"
     "inputs differ in type or size is refused.\n"
     "--static counts bytes and multiply-adds at the largest sizes and runs\n"
-    "nothing. It takes no --in, --dim or --case.\n";
+    "nothing. It takes no --in, --dim or --case.\n"
+    "--emit-specialize makes the recorded calls of --case and prints which\n"
+    "sizes they have, the share of the time for each, and the option of\n"
+    "etx plan that gives these sizes variants.\n";
 
 static const char examples[] =
     "  etx bench model.pte\n"
@@ -53,6 +58,7 @@ static const char examples[] =
     "  etx bench model.pte --method encode --dim 'ids[1]=32'\n"
     "  etx bench model.pte --case tests/data/pt2/kv\n"
     "  etx bench model.pte --static\n"
+    "  etx bench model.pte --case recorded --emit-specialize\n"
     "  etx bench --compare before.pte after.pte\n";
 
 // The context of one run of the command.
@@ -210,6 +216,35 @@ static etx_exit bench_file(bench_context* b) {
   return code;
 }
 
+// ---- sizes of recorded calls ----
+
+static etx_exit print_sizes(bench_context* b, etx_run_session* session) {
+  etx_recorded_sizes sizes;
+  const etx_status status = etx_recorded_sizes_collect(
+      session, &b->cases, &b->pool, &sizes, &b->diag);
+  if (status != ETX_OK) {
+    etx_error_report("bench", b->options->file, status, &b->diag);
+    return etx_exit_from_run_status(status);
+  }
+  if (!b->options->json) {
+    etx_recorded_sizes_print(&sizes);
+    return ETX_EXIT_DONE;
+  }
+  return etx_json_print(etx_recorded_sizes_json(&sizes))
+             ? ETX_EXIT_DONE
+             : ETX_EXIT_MACHINE_FAILED;
+}
+
+static etx_exit emit_specialize(bench_context* b) {
+  etx_run_session session;
+  const etx_status status = open_session(b, b->options->file, &session);
+  if (status != ETX_OK)
+    return etx_error_report("bench", b->options->file, status, &b->diag);
+  const etx_exit code = print_sizes(b, &session);
+  etx_run_session_close(&session);
+  return code;
+}
+
 // ---- two programs ----
 
 static void print_pair(const etx_bench_pair* pair) {
@@ -306,8 +341,25 @@ static etx_exit compare_files(bench_context* b) {
   return code;
 }
 
+static etx_exit check_emit_specialize(const bench_options* options) {
+  if (!options->emits_specialize) return ETX_EXIT_DONE;
+  if (options->case_directory == NULL) {
+    return etx_usage_error_report(
+        "bench", "--emit-specialize needs recorded calls: give --case");
+  }
+  if (options->compares || options->is_static || options->method != NULL) {
+    return etx_usage_error_report("bench",
+                                  "--emit-specialize makes all recorded calls "
+                                  "and takes no --compare, --static or "
+                                  "--method");
+  }
+  return ETX_EXIT_DONE;
+}
+
 static etx_exit run(bench_context* b) {
   const bench_options* options = b->options;
+  const etx_exit checked = check_emit_specialize(options);
+  if (checked != ETX_EXIT_DONE) return checked;
   if (options->compares != (options->other != NULL)) {
     return etx_usage_error_report(
         "bench", "--compare and the second program, OTHER, belong together");
@@ -337,6 +389,7 @@ static etx_exit run(bench_context* b) {
     }
     b->settings.cases = &b->cases;
   }
+  if (options->emits_specialize) return emit_specialize(b);
   return options->compares ? compare_files(b) : bench_file(b);
 }
 
@@ -385,6 +438,10 @@ int etx_cmd_bench(int argc, char** argv) {
           ETX_FLAG("static", 0, "count only, run nothing", &options.is_static),
           ETX_FLAG("compare", 0, "measure two programs in turns",
                    &options.compares),
+          ETX_FLAG("emit-specialize", 0,
+                   "print the sizes of recorded calls, and the option "
+                   "--specialize of etx plan for them",
+                   &options.emits_specialize),
           ETX_FLAG("json", 0, "print the results as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);

@@ -200,6 +200,42 @@ static void commands_name_the_variant_that_ran(void** state) {
   free(text);
 }
 
+// The sizes of the recorded calls, whose option `etx plan` takes.
+static void bench_proposes_the_sizes_of_recorded_calls(void** state) {
+  char option[PATH_BYTES];
+  (void)state;
+  name_files();
+  command_expect(0, WORDS(ETX, "plan", LLAMA, "-q", "-o", program));
+  command_result result = command_run(
+      WORDS(ETX, "bench", program, "--case", LLAMA, "--emit-specialize"));
+  assert_int_equal(result.code, 0);
+  assert_non_null(strstr(result.out, "prefill:s27=32: 1 call, "));
+  assert_non_null(strstr(result.out, "prefill:s27=5: 1 call, "));
+  const char* const start = strstr(result.out, "etx plan --specialize '");
+  assert_non_null(start);
+  assert_int_equal(sscanf(start, "etx plan --specialize '%63[^']'", option), 1);
+  command_end(&result);
+  assert_non_null(strstr(option, "prefill:s27=32"));
+  command_expect(0, WORDS(ETX, "plan", LLAMA, "-q", "-o", program,
+                          "--specialize", option));
+  command_expect(0, WORDS(ETX, "run", program, "--case", LLAMA));
+  // Caches are cut back in this set; the sizes are a pair in the other.
+  command_expect(0, WORDS(ETX, "plan", SETS "rings", "-q", "-o", program));
+  command_expect(0, WORDS(ETX, "bench", program, "--case", SETS "rings",
+                          "--emit-specialize"));
+  command_expect(0, WORDS(ETX, "plan", SETS "kv", "-q", "-o", program));
+  command_expect_out(0,
+                     WORDS(ETX, "bench", program, "--case", SETS "kv",
+                           "--emit-specialize", "--json"),
+                     "\"specialize\": \"set_exact:s1=4;s98=10\"");
+  command_expect_err(2, WORDS(ETX, "bench", program, "--emit-specialize"),
+                     "--emit-specialize needs recorded calls: give --case");
+  command_expect_err(2,
+                     WORDS(ETX, "bench", program, "--case", SETS "kv",
+                           "--emit-specialize", "--static"),
+                     "takes no --compare, --static or --method");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recorded_calls_agree_with_pytorch),
@@ -209,6 +245,7 @@ int main(void) {
       cmocka_unit_test(sizes_that_a_model_excludes_are_skipped),
       cmocka_unit_test(concurrent_methods_have_no_variants),
       cmocka_unit_test(commands_name_the_variant_that_ran),
+      cmocka_unit_test(bench_proposes_the_sizes_of_recorded_calls),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -10,6 +10,8 @@
 #include "cli/plan/plan_packed.h"
 #include "cli/plan/plan_quantized.h"
 #include "cli/base/plural.h"
+#include "format/memory_table/memory_table.h"
+#include "runtime/memories.h"
 #include "runtime/variants.h"
 #include "shared_memory/shared_memory.h"
 
@@ -496,6 +498,35 @@ static void print_needed(FILE* out, const char* stem, etx_text method,
   print_define(out, stem, method, "TEMPORARY", needed->temporary_bytes);
 }
 
+// The largest scratch of any method in each memory of a board.
+static etx_status print_memories(const etx_program* program, FILE* out,
+                                 const char* stem, etx_diag* diag) {
+  etx_memory_table table;
+  size_t most[ETX_MEMORY_TABLE_MOST] = {0};
+  const etx_status found = etx_memory_table_open(&table, &program->pte, diag);
+  if (found == ETX_NOT_FOUND) return ETX_OK;
+  ETX_TRY(found);
+  for (size_t i = 0; i < etx_program_method_count(program); ++i) {
+    size_t bytes[ETX_MEMORY_TABLE_MOST];
+    size_t count = 0;
+    etx_method_info info;
+    ETX_TRY(etx_program_method_at(program, i, &info));
+    ETX_TRY(etx_method_memories_needed(program, info.name, bytes,
+                                       ETX_MEMORY_TABLE_MOST, &count, diag));
+    for (size_t k = 0; k < count; ++k) most[k] = larger(most[k], bytes[k]);
+  }
+  fputs("// or a block for each memory (runtime/memories.h)\n", out);
+  for (size_t k = 0; k < etx_memory_table_count(&table); ++k) {
+    char what[80] = "SCRATCH_IN_";
+    const etx_text name = etx_memory_table_at(&table, k).name;
+    for (size_t i = 0; i < name.size; ++i) {
+      what[strlen(what)] = (char)macro_byte(name.data[i]);
+    }
+    print_define(out, stem, (etx_text){NULL, 0}, what, most[k]);
+  }
+  return ETX_OK;
+}
+
 static etx_status print_methods(const etx_program* program, FILE* out,
                                 const char* stem, etx_diag* diag) {
   const etx_text whole = {NULL, 0};
@@ -524,6 +555,7 @@ static etx_status print_methods(const etx_program* program, FILE* out,
   ETX_TRY(etx_shared_memory_needed(program, &session));
   fputs("// one block for all methods, of which one runs at a time\n", out);
   print_define(out, stem, whole, "SCRATCH", scratch);
+  ETX_TRY(print_memories(program, out, stem, diag));
   print_define(out, stem, whole, "TEMPORARY", temporary);
   fputs("// one session of state, aligned to ETX_SHARED_MEMORY_ALIGNMENT\n",
         out);

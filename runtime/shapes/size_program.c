@@ -287,11 +287,36 @@ static etx_status read_records(program_builder* b) {
 
 // ---- what is equal for all sizes ----
 
+// True if two tensors of the program, by position, have the same sizes and
+// strides. Most differ in the first dimension that is compared.
+static bool have_same_dims(const etx_method* method, size_t a, size_t other) {
+  const etx_method_tensor* const x = &method->tensors[a];
+  const etx_method_tensor* const y = &method->tensors[other];
+  const size_t rank = x->value->as.tensor.rank;
+  const etx_dim* const dims = method->sizes.dims;
+  const uint32_t first = sizes_at(method, a)->first_dim;
+  const uint32_t second = sizes_at(method, other)->first_dim;
+  if (rank != y->value->as.tensor.rank) return false;
+  for (size_t i = rank; i-- > 0;) {
+    if (dims[first + i] != dims[second + i] ||
+        x->dim_order[i] != y->dim_order[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool have_same_sizes(program_builder* b, const etx_value* a,
                             const etx_value* other) {
   etx_dim x[ETX_MAX_RANK], y[ETX_MAX_RANK];
   const size_t rank = a->as.tensor.rank;
   if (rank != other->as.tensor.rank) return false;
+  const uint32_t first = sizes_at(b->method, a->position)->alike;
+  const uint32_t second = sizes_at(b->method, other->position)->alike;
+  if (first != ETX_NO_INDEX && second != ETX_NO_INDEX) {
+    return first == second ||
+           have_same_dims(b->method, a->position, other->position);
+  }
   read_sizes(b, a, x);
   read_sizes(b, other, y);
   return memcmp(x, y, rank * sizeof *x) == 0 &&
@@ -326,8 +351,7 @@ static void join_tensors(program_builder* b) {
     const size_t first = i > MOST_COMPARED ? i - MOST_COMPARED : 0;
     for (size_t k = first; k < i; ++k) {
       if (sizes_at(method, k)->alike == ETX_NO_INDEX ||
-          !have_same_sizes(b, method->tensors[k].value,
-                           method->tensors[i].value)) {
+          !have_same_dims(method, k, i)) {
         continue;
       }
       sizes->alike = sizes_at(method, k)->alike;

@@ -1,33 +1,9 @@
-# Names of element types to the bits that runtime/built_types.h wants.
-#
-# What types bring along: bool, int64 and float32 are what operators make of
-# any other type; two that meet in a third bring that (promotion.c); complex128
-# is seen as pairs of float64.
+# Names of element types to the bits of ETX_BUILT_DTYPES (runtime/built_types.h,
+# which adds what these types bring along).
 
-# Appends `name` to the list in `list`.
-function(etx_dtype_bring list name)
-  set(names ${${list}})
-  list(APPEND names ${name})
-  set(${list} "${names}" PARENT_SCOPE)
-endfunction()
-
-# Sets `out_bits` to a bit for each of `names` and what they bring along, by
-# the codes of the rows in `file`. Unknown names are an error.
+# Sets `out_bits` to a bit for each of `names`, by the codes of the rows in
+# `file`. Unknown names are an error.
 function(etx_dtype_bits names file out_bits)
-  etx_dtype_bring(names bool)
-  etx_dtype_bring(names int64)
-  etx_dtype_bring(names float32)
-  if(int8 IN_LIST names AND uint8 IN_LIST names)
-    etx_dtype_bring(names int16)
-  endif()
-  if(complex64 IN_LIST names AND float64 IN_LIST names)
-    etx_dtype_bring(names complex128)
-  endif()
-  if(complex128 IN_LIST names)
-    etx_dtype_bring(names float64)
-    etx_dtype_bring(names complex64)
-  endif()
-  list(REMOVE_DUPLICATES names)
   file(STRINGS ${file} rows REGEX "^DTYPE")
   set(bits 0)
   set(known "")
@@ -45,4 +21,21 @@ function(etx_dtype_bits names file out_bits)
     endif()
   endforeach()
   set(${out_bits} ${bits} PARENT_SCOPE)
+endfunction()
+
+# Sets `out_set` to the constant of the instruction set `name`, by the rows in
+# `file`. An unknown name is an error.
+function(etx_instruction_set name file out_set)
+  file(STRINGS ${file} rows REGEX "^SET")
+  set(known "")
+  foreach(row IN LISTS rows)
+    string(REGEX MATCH "^SET.([A-Z0-9]+), \"([a-z0-9]+)\"" match "${row}")
+    list(APPEND known ${CMAKE_MATCH_2})
+    if(CMAKE_MATCH_2 STREQUAL name)
+      set(${out_set} ETX_SET_${CMAKE_MATCH_1} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  list(JOIN known ", " known)
+  message(FATAL_ERROR "ETX_WIDEST_SET: '${name}' is not an instruction set; expected one of ${known}")
 endfunction()

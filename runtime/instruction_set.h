@@ -22,7 +22,20 @@ typedef enum etx_instruction_set {
   ETX_SET_COUNT  // the number of instruction sets
 } etx_instruction_set;
 
-// The widest set that this processor has and that is not above `limit`.
+// The widest set that this build has loops for (the CMake option of the same
+// name); those of all narrower sets are in it, too. Every build has the base
+// set.
+#ifndef ETX_WIDEST_SET
+#define ETX_WIDEST_SET (ETX_SET_COUNT - 1)
+#endif
+
+// True if this build has loops for the set. A constant expression: the compiler
+// drops what tests it in vain, and the linker the loops that only this refers
+// to.
+#define ETX_HAS_SET(NAME) ((int)ETX_SET_##NAME <= (int)(ETX_WIDEST_SET))
+
+// The widest set that this processor and this build have and that is not above
+// `limit`.
 etx_instruction_set etx_instruction_set_within(etx_instruction_set limit);
 
 // The name of a set as instruction_sets.def has it; "any" for no limit.

@@ -4,11 +4,20 @@
 
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op) {
   // In the whole table, rows are in the order of their ids.
-  if ((size_t)op < table->count && table->kernels[op].op == op) {
+  if ((size_t)op < table->count && table->kernels[op].op->id == op) {
     return &table->kernels[op];
   }
   for (size_t i = 0; i < table->count; ++i) {
-    if (table->kernels[i].op == op) return &table->kernels[i];
+    if (table->kernels[i].op->id == op) return &table->kernels[i];
+  }
+  return NULL;
+}
+
+const etx_kernel* etx_kernel_find_named(const etx_kernel_table* table,
+                                        const etx_op_name* name) {
+  const etx_kernel* const end = table->kernels + table->count;
+  for (const etx_kernel* row = table->kernels; row != end; ++row) {
+    if (etx_op_is_named(row->op, name)) return row;
   }
   return NULL;
 }

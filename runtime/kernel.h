@@ -86,14 +86,16 @@ struct etx_call {
 
 // The kernel of an operator.
 typedef struct etx_kernel {
-  etx_op_id op;                 // which it computes
+  const etx_op* op;             // which it computes: a row of op_schema.h, or
+                                // an application's own
   etx_kernel_function prepare;  // chooses the call's `run`
   // NULL, or states the bytes of temporary memory for the sizes of `call`.
   etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
 } etx_kernel;
 
 // The kernels of a build: what etx_program_open is given. An application may
-// pass fewer rows, in any order; the linker drops the rest.
+// pass fewer rows, in any order, and rows of its own; the linker drops the
+// rest. The operators of a program are looked up in this table alone.
 typedef struct etx_kernel_table {
   const etx_kernel* kernels;  // each operator at most once
   size_t count;               // of kernels
@@ -102,7 +104,8 @@ typedef struct etx_kernel_table {
 // Every kernel of this library, one row per row of op_schema.def, in order.
 extern const etx_kernel_table etx_all_kernels;
 
-// Finds a kernel; NULL if the table does not have it.
+// Finds the kernel of a row of op_schema.def; NULL if the table does not have
+// it.
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
 
 // True in a `prepare` that has succeeded before with this call, if only sizes
@@ -114,6 +117,11 @@ const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
 static inline bool etx_call_is_again(const etx_call* call) {
   return ETX_DYNAMIC && call->run != NULL;
 }
+
+// Finds a kernel by the name that a file states; NULL if the table does not
+// have it.
+const etx_kernel* etx_kernel_find_named(const etx_kernel_table* table,
+                                        const etx_op_name* name);
 
 // Prepares a call that does not come from a loaded method, so its types are not
 // checked yet: refuses those that this build leaves out (built_types.h).

@@ -124,7 +124,7 @@ etx_status etx_bench_static(const etx_program* program, const char* name,
   ETX_TRY(etx_method_needed(program, text, &result.memory, diag));
   etx_bench_operator* by_id = etx_pool_take(pool, ETX_OP_COUNT * sizeof *by_id);
   if (by_id == NULL) return ETX_OUT_OF_MEMORY;
-  etx_operator_cache_init(&operators, &plan, NULL);
+  etx_operator_cache_init(&operators, &plan, program->kernels);
   for (size_t chain = 0; chain < etx_pte_chain_count(&plan); ++chain) {
     const size_t count = etx_pte_instruction_count(&plan, chain);
     for (size_t i = 0; i < count; ++i) {

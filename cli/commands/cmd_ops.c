@@ -30,7 +30,7 @@ static const char examples[] =
 // or if `word` (may be NULL) is not in its name.
 static const etx_op* listed_op(size_t row, const char* word) {
   const etx_kernel* const kernel = &etx_all_kernels.kernels[row];
-  const etx_op* const op = etx_op_at(kernel->op);
+  const etx_op* const op = kernel->op;
   if (etx_kernel_is_left_out(kernel)) return NULL;
   return word == NULL || strstr(op->name, word) != NULL ? op : NULL;
 }

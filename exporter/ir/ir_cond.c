@@ -4,31 +4,38 @@
 
 #include "exporter/ir/ir_cond.h"
 
-static const etx_op head_row = {ETX_OP_COUNT,
-                                "etx::cond",
-                                "",
-                                "Tensor condition, *, Tensor(a!) out",
-                                ETX_RESULT_OUT,
-                                ETX_IN_PLACE_NEVER,
-                                NULL};
+static const etx_op head_row = {
+    .id = ETX_OP_COUNT,
+    .name = "etx::cond",
+    .overload = "",
+    .arguments = "Tensor condition, *, Tensor(a!) out",
+    .result = ETX_RESULT_OUT,
+    .in_place = ETX_IN_PLACE_NEVER,
+};
 static const etx_op join_row = {
-    ETX_OP_COUNT,
-    "etx::join",
-    "",
-    "Tensor token, Tensor a, Tensor b, *, Tensor(a!) out",
-    ETX_RESULT_OUT,
-    ETX_IN_PLACE_NEVER,
-    NULL};
+    .id = ETX_OP_COUNT,
+    .name = "etx::join",
+    .overload = "",
+    .arguments = "Tensor token, Tensor a, Tensor b, *, Tensor(a!) out",
+    .result = ETX_RESULT_OUT,
+    .in_place = ETX_IN_PLACE_NEVER,
+};
 static const etx_op carry_row = {
-    ETX_OP_COUNT,   "etx::carry",       "",  "Tensor init, *, Tensor(a!) out",
-    ETX_RESULT_OUT, ETX_IN_PLACE_NEVER, NULL};
-static const etx_op iteration_end_row = {ETX_OP_COUNT,
-                                         "etx::iteration_end",
-                                         "",
-                                         "Tensor[] values, *, Tensor(a!) out",
-                                         ETX_RESULT_OUT,
-                                         ETX_IN_PLACE_NEVER,
-                                         NULL};
+    .id = ETX_OP_COUNT,
+    .name = "etx::carry",
+    .overload = "",
+    .arguments = "Tensor init, *, Tensor(a!) out",
+    .result = ETX_RESULT_OUT,
+    .in_place = ETX_IN_PLACE_NEVER,
+};
+static const etx_op iteration_end_row = {
+    .id = ETX_OP_COUNT,
+    .name = "etx::iteration_end",
+    .overload = "",
+    .arguments = "Tensor[] values, *, Tensor(a!) out",
+    .result = ETX_RESULT_OUT,
+    .in_place = ETX_IN_PLACE_NEVER,
+};
 
 bool etx_ir_is_carry(const etx_ir_node* node) { return node->op == &carry_row; }
 bool etx_ir_is_iteration_end(const etx_ir_node* node) {

@@ -1,6 +1,8 @@
-// The cursor that reads the argument texts of op_schema.def.
+// The cursor that reads the argument texts of operators, and their names.
 
 #include "format/ops/op_schema.h"
+
+#include <string.h>
 
 #include "format/base/assertion.h"
 
@@ -113,6 +115,33 @@ bool etx_argument_next(etx_argument_cursor* cursor,
   if (skip(&rest, '=')) out_argument->default_text = read_default(&rest);
   cursor->rest = rest;
   return true;
+}
+
+// Splits "name.overload", as some files write it. No name has a dot.
+static void split_name(etx_text* name, etx_text* overload) {
+  const char* const dot =
+      name->size == 0 ? NULL : memchr(name->data, '.', name->size);
+  if (dot == NULL || dot + 1 == name->data + name->size) return;
+  const size_t before = (size_t)(dot - name->data);
+  *overload = (etx_text){dot + 1, name->size - before - 1};
+  name->size = before;
+}
+
+etx_op_name etx_op_name_of(etx_text name, etx_text overload) {
+  if (overload.size == 0) split_name(&name, &overload);
+  const bool fits = name.size <= UINT8_MAX && overload.size <= UINT8_MAX;
+  const etx_op_name result = {
+      name, overload, fits ? ETX_OP_LENGTHS(name.size, overload.size) : 0};
+  return result;
+}
+
+static bool has_bytes(etx_text text, const char* bytes) {
+  return text.size == 0 || memcmp(text.data, bytes, text.size) == 0;
+}
+
+bool etx_op_texts_are(const etx_op* op, const etx_op_name* name) {
+  return name->lengths != 0 && has_bytes(name->name, op->name) &&
+         has_bytes(name->overload, op->overload);
 }
 
 size_t etx_op_argument_count(const etx_op* op) {

@@ -3,7 +3,12 @@
 // A row states the name as the file has it, the arguments as ATen writes them,
 // what stands in the trailing return slot, the rule that sizes the outputs and
 // which arguments an output may overwrite. Exporter, runtime and `etx verify`
-// all read these rows; the kernel table has one entry per row.
+// all read these rows. Each row is an object of its own, etx_op_row_<symbol>:
+// the rows of a kernel table point to those that it has kernels for, and a
+// program with a short table links no other row and no other shape function.
+//
+// A row may also be an application's own (ETX_OP_COUNT as its id): the runtime
+// finds operators in the table of kernels that it is given.
 //
 // The argument text is ATen's: "Tensor self, Tensor other, *, Scalar alpha=1,
 // Tensor(a!) out". Types: Tensor, Tensor?, Tensor[], Tensor?[], Scalar, int,
@@ -55,9 +60,14 @@ typedef enum etx_op_in_place {
 
 struct etx_shape_call;  // format/shapes/op_shapes.h
 
-// A row of op_schema.def. Its strings are static.
+// An operator. Its strings are static.
 typedef struct etx_op {
-  etx_op_id id;              // its own position among the rows
+  etx_op_id id;      // position in op_schema.def; ETX_OP_COUNT: not there
+  uint16_t lengths;  // of name and overload, by ETX_OP_NAME; 0: has no name in
+                     // files and is never found
+  // An output may have sizes that depend on elements: the shape function then
+  // passes it to `output_at_most`.
+  bool may_size_by_data;
   const char* name;          // with namespace: "aten::add"
   const char* overload;      // "out", or "" for the default overload
   const char* arguments;     // ATen text, see above
@@ -67,6 +77,22 @@ typedef struct etx_op {
   // a scalar slot have a rule that sizes nothing (etx_shape_by_kernel).
   etx_status (*shape)(struct etx_shape_call* call);
 } etx_op;
+
+// The lengths of a name and an overload, each below 256, as one number. It
+// differs for most pairs of names.
+#define ETX_OP_LENGTHS(name_bytes, overload_bytes) \
+  ((uint16_t)((name_bytes) | (overload_bytes) << 8))
+
+// The fields of a row for its names, which are string literals:
+//   {.id = ETX_OP_COUNT, ETX_OP_NAME("my::scale", "out"), ...}
+#define ETX_OP_NAME(name_text, overload_text)       \
+  .name = (name_text), .overload = (overload_text), \
+  .lengths = ETX_OP_LENGTHS(sizeof(name_text) - 1, sizeof(overload_text) - 1)
+
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+  extern const etx_op etx_op_row_##symbol;
+#include "format/ops/op_schema.def"
+#undef OP
 
 // Types of arguments, in ATen's words.
 typedef enum etx_argument_type {
@@ -120,13 +146,37 @@ static inline etx_argument_cursor etx_argument_first(const char* arguments) {
 // from a .def row.
 bool etx_argument_next(etx_argument_cursor* cursor, etx_argument* out_argument);
 
-// The row of an operator id. The table is in format/shapes/op_table.c.
+// A name as a file states it, ready to be compared with rows.
+typedef struct etx_op_name {
+  etx_text name;      // without the overload
+  etx_text overload;  // of size 0 for the default one
+  uint16_t lengths;   // ETX_OP_LENGTHS of both; 0: no row has this name
+} etx_op_name;
+
+// Reads the name that a file states: name and overload are joined with a point
+// before comparing, as ExecuTorch's runtime does, so that ("aten::add", "out")
+// and ("aten::add.out", "") are the same.
+etx_op_name etx_op_name_of(etx_text name, etx_text overload);
+
+// True if the row's texts are those of the name, whose lengths it has.
+bool etx_op_texts_are(const etx_op* op, const etx_op_name* name);
+
+// True if the row has the name.
+static inline bool etx_op_is_named(const etx_op* op, const etx_op_name* name) {
+  return op->lengths == name->lengths && etx_op_texts_are(op, name);
+}
+
+// The row of an operator id. This function and the next one refer to all rows:
+// they are for exporters and tools.
 const etx_op* etx_op_at(etx_op_id id);
 
-// Finds a row by the name a file states: name and overload are joined with a
-// point before comparing, as ExecuTorch's runtime does, so that ("aten::add",
-// "out") and ("aten::add.out", "") are the same. NULL if there is none.
+// Finds a row of op_schema.def by the name that a file states. NULL if there is
+// none.
 const etx_op* etx_op_find(etx_text name, etx_text overload);
+
+// Finds one of the operators that make views, which need no kernel; NULL for
+// other names.
+const etx_op* etx_op_find_view(const etx_op_name* name);
 
 // True if the operator makes its last argument a view of its first one: nothing
 // is computed or copied.

@@ -99,10 +99,6 @@ typedef struct etx_shape_call {
   bool* undecided;
 } etx_shape_call;
 
-// True for operators that may pass an output to `output_at_most`: a list, which
-// the runtime checks.
-bool etx_op_may_size_by_data(const etx_op* op);
-
 // Passes the shapes of all outputs to `call->output`, or fails with a message.
 static inline etx_status etx_shape_infer(etx_shape_call* call) {
   return call->op->shape(call);

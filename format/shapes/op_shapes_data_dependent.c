@@ -192,16 +192,3 @@ etx_status etx_shape_repeat_interleave(etx_shape_call* call) {
   }
   return call->output(call->context, 0, &repeats);
 }
-
-bool etx_op_may_size_by_data(const etx_op* op) {
-  static etx_status (*const rules[])(etx_shape_call * call) = {
-      etx_shape_bincount,         etx_shape_index,
-      etx_shape_masked_select,    etx_shape_nms,
-      etx_shape_nonzero,          etx_shape_repeat_interleave,
-      etx_shape_unique,           etx_shape_unique_dim,
-      etx_shape_unique_consecutive};
-  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i) {
-    if (op->shape == rules[i]) return true;
-  }
-  return false;
-}

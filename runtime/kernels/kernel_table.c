@@ -1,5 +1,5 @@
-// The table of all kernels. It is alone in its file, so that an application with
-// a shorter table does not link the other kernels. A row of op_schema.def
+// The table of all kernels. It is alone in its file, so that an application
+// with a shorter table does not link the other kernels. A row of op_schema.def
 // without a kernel is a link error: undefined etx_kernel_<symbol>_prepare.
 
 #include "runtime/kernel.h"
@@ -8,8 +8,8 @@
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/registry/type_bound_kernels.h"
 
-// The second of its arguments after expansion: the function of a symbol's macro,
-// or NULL without a macro.
+// The second of its arguments after expansion: the function of a symbol's
+// macro, or NULL without a macro.
 #define SECOND(first, second, ...) second
 #define EXPANDED(...) SECOND(__VA_ARGS__)
 
@@ -25,7 +25,7 @@ static etx_status prepare_left_out(etx_call* call) {
 
 static const etx_kernel rows[ETX_OP_COUNT] = {
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
-  {ETX_OP_##symbol,                                                         \
+  {&etx_op_row_##symbol,                                                    \
    IS_BUILT(symbol) ? etx_kernel_##symbol##_prepare : prepare_left_out,     \
    IS_BUILT(symbol) ? EXPANDED(ETX_TEMPORARY_##symbol, NO_TEMPORARY, )      \
                     : NO_TEMPORARY},

@@ -34,7 +34,7 @@ static bool may_read_data(const etx_pte_plan* plan,
   for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
     const etx_op* op = etx_operator_cache_at(operators, i)->op;
     if (op == NULL) continue;
-    if (op->id == ETX_OP_local_scalar_dense || etx_op_may_size_by_data(op)) {
+    if (op->id == ETX_OP_local_scalar_dense || op->may_size_by_data) {
       return true;
     }
   }

@@ -41,9 +41,18 @@ typedef struct etx_module_memory {
   void* (*take_zeroed)(void* context, size_t bytes);
 } etx_module_memory;
 
+// The kernels of a module whose options name none: all of the library. An
+// application makes its program smaller by defining this object itself:
+//
+//   const etx_kernel_table* const etx_default_kernels = &my_kernels;
+//
+// The linker then drops all kernels that the application's table does not have.
+// Naming a table in the options alone does not have this effect.
+extern const etx_kernel_table* const etx_default_kernels;
+
 // How a module is opened. All zero means the defaults.
 typedef struct etx_module_options {
-  const etx_kernel_table* kernels;  // NULL: all kernels of the library
+  const etx_kernel_table* kernels;  // NULL: etx_default_kernels
   const etx_limits* limits;         // NULL: defaults
   const etx_module_memory* memory;  // NULL: malloc
   const char* const* data_paths;    // files (.ptd) with data of the program

@@ -83,7 +83,7 @@ static etx_status open_bytes(etx_module* module, etx_bytes file,
   module->memory = options->memory == NULL ? heap : *options->memory;
   module->file = file;
   const etx_kernel_table* kernels =
-      options->kernels == NULL ? &etx_all_kernels : options->kernels;
+      options->kernels == NULL ? etx_default_kernels : options->kernels;
   ETX_TRY(etx_program_open(&module->program, file, kernels, &limits, diag));
   const etx_status status = open_data(module, options, diag);
   if (status != ETX_OK) close_data(module);

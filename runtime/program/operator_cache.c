@@ -13,6 +13,26 @@ void etx_operator_cache_init(etx_operator_cache* cache,
   memset(cache->tags, 0, sizeof cache->tags);
 }
 
+// Fills the part of a row that describes the arguments.
+static __attribute__((noinline)) void describe(etx_cached_operator* row,
+                                               const etx_op* op) {
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  size_t count = 0;
+  for (; etx_argument_next(&cursor, &argument); ++count) {
+    if (argument.written) row->written |= (uint64_t)1 << count;
+    if (argument.type == ETX_ARGUMENT_OPTIONAL_TENSORS) {
+      row->may_lack |= (uint64_t)1 << count;
+    }
+    row->kinds[count] = (uint16_t)(etx_argument_kinds(argument.type) |
+                                   (argument.optional ? 1 << ETX_PTE_NULL : 0));
+  }
+  row->op = op;
+  row->argument_count = count;
+  row->kinds[count] = etx_result_kinds(op->result);
+  row->call_count = count + (op->result == ETX_RESULT_NONE ? 0 : 1);
+}
+
 // Fills the row of an operator. Not inlined: most operators are found, and then
 // etx_operator_cache_at needs no registers to be saved.
 static __attribute__((noinline)) etx_cached_operator* look_up(
@@ -23,25 +43,11 @@ static __attribute__((noinline)) etx_cached_operator* look_up(
   cache->tags[at] = (uint64_t)index + 1;
   memset(row, 0, sizeof *row);
   row->last_record = UINT32_MAX;
-  row->op = etx_op_find(name.name, name.overload);
-  if (row->op == NULL) return row;
-  if (cache->kernels != NULL) {
-    row->kernel = etx_kernel_find(cache->kernels, row->op->id);
-  }
-  etx_argument argument;
-  etx_argument_cursor cursor = etx_argument_first(row->op->arguments);
-  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
-    if (argument.written) row->written |= (uint64_t)1 << i;
-    if (argument.type == ETX_ARGUMENT_OPTIONAL_TENSORS) {
-      row->may_lack |= (uint64_t)1 << i;
-    }
-    row->kinds[i] = (uint16_t)(etx_argument_kinds(argument.type) |
-                               (argument.optional ? 1 << ETX_PTE_NULL : 0));
-    row->argument_count = i + 1;
-  }
-  row->kinds[row->argument_count] = etx_result_kinds(row->op->result);
-  row->call_count =
-      row->argument_count + (row->op->result == ETX_RESULT_NONE ? 0 : 1);
+  const etx_op_name wanted = etx_op_name_of(name.name, name.overload);
+  row->kernel = etx_kernel_find_named(cache->kernels, &wanted);
+  const etx_op* const op =
+      row->kernel != NULL ? row->kernel->op : etx_op_find_view(&wanted);
+  if (op != NULL) describe(row, op);
   return row;
 }
 

@@ -14,8 +14,8 @@
 #include "runtime/kernel.h"
 
 typedef struct etx_cached_operator {
-  const etx_op* op;          // NULL: no row of this build has its name
-  const etx_kernel* kernel;  // NULL: the table does not have it
+  const etx_op* op;          // NULL: the table does not have it
+  const etx_kernel* kernel;  // NULL for views without one, which need none
   uint64_t written;          // a bit for each argument that a call writes
   uint64_t may_lack;         // the same for lists whose items may be None
   size_t argument_count;     // of the schema, the return slot not counted
@@ -30,7 +30,7 @@ enum { ETX_OPERATOR_CACHE_ROWS = 32 };
 
 typedef struct etx_operator_cache {
   const etx_pte_plan* plan;
-  const etx_kernel_table* kernels;         // NULL: kernels are not looked up
+  const etx_kernel_table* kernels;         // where operators are looked up
   uint64_t tags[ETX_OPERATOR_CACHE_ROWS];  // position in the plan + 1; 0: none
   etx_cached_operator rows[ETX_OPERATOR_CACHE_ROWS];
 } etx_operator_cache;

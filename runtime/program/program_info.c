@@ -181,9 +181,10 @@ static etx_status read_input(const etx_program* program, etx_text method,
   ETX_TRY(fill_info(&plan, etx_pte_input_at(&plan, index), out_info));
   if (blob == SIZE_MAX) {
     // In a stock file an input is mutable if an instruction writes it.
-    out_info->is_mutable = out_info->kind == ETX_PTE_TENSOR &&
-                           etx_program_plan_writes(
-                               &plan, (uint32_t)etx_pte_input_at(&plan, index));
+    out_info->is_mutable =
+        out_info->kind == ETX_PTE_TENSOR &&
+        etx_program_plan_writes(program, &plan,
+                                (uint32_t)etx_pte_input_at(&plan, index));
     return ETX_OK;
   }
   const etx_blob_input input = etx_blob_input_at(&program->blob, blob, index);

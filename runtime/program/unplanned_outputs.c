@@ -92,9 +92,10 @@ static bool next_written(etx_operator_cache* operators,
   return false;
 }
 
-bool etx_program_plan_writes(const etx_pte_plan* plan, uint32_t value) {
+bool etx_program_plan_writes(const etx_program* program,
+                             const etx_pte_plan* plan, uint32_t value) {
   etx_operator_cache operators;
-  etx_operator_cache_init(&operators, plan, NULL);
+  etx_operator_cache_init(&operators, plan, program->kernels);
   etx_unplanned_outputs_cursor cursor = {0, 0, 0, 0, 0};
   uint32_t written = 0;
   while (next_written(&operators, &cursor, &written)) {

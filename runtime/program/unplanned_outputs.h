@@ -28,6 +28,7 @@ ETX_MUST_USE etx_status etx_unplanned_outputs_next(
     etx_diag* diag);
 
 // True if some instruction of the method writes the value.
-bool etx_program_plan_writes(const etx_pte_plan* plan, uint32_t value);
+bool etx_program_plan_writes(const etx_program* program,
+                             const etx_pte_plan* plan, uint32_t value);
 
 #endif

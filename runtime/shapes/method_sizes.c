@@ -190,7 +190,7 @@ etx_status etx_method_size_outputs(etx_method* method,
   ETX_TRY(
       etx_call_size_outputs(&record->call, record->written, resize_output, &s));
   if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;
-  if (ETX_DYNAMIC && s.by_data && !etx_op_may_size_by_data(record->call.op)) {
+  if (ETX_DYNAMIC && s.by_data && !record->call.op->may_size_by_data) {
     // Memory for the records that this makes late was counted at load only if
     // the method has an operator of the list (method_layout.c).
     return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,

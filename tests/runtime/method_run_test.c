@@ -106,8 +106,8 @@ static void kernels_are_prepared_only_when_their_sizes_change(void** state) {
   assert_int_equal(test_prepare_count, 0);
   set_floats(&f, 0, data, 4);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
-  // Two additions are prepared again; the call with fixed sizes and sym_size are
-  // not.
+  // Two additions are prepared again; the call with fixed sizes and sym_size
+  // are not.
   assert_int_equal(test_prepare_count, 2);
   assert_int_equal(etx_method_phase_count(&f.loaded.method), 2);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
@@ -449,7 +449,7 @@ static etx_status prepare_entering(etx_call* call) {
 static void a_method_in_use_is_busy(void** state) {
   (void)state;
   static const etx_kernel kernels[] = {
-      {ETX_OP_relu_out, prepare_entering, NULL}};
+      {&etx_op_row_relu_out, prepare_entering, NULL}};
   static const etx_kernel_table table = {kernels, 1};
   run_fixture f;
   test_program* p = f.p = test_program_new();

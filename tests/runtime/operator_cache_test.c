@@ -58,7 +58,7 @@ static bool fits(test_program* p) {
   etx_pte_plan plan;
   etx_operator_cache cache;
   open_plan(p, &program, &plan);
-  etx_operator_cache_init(&cache, &plan, NULL);
+  etx_operator_cache_init(&cache, &plan, &etx_all_kernels);
   const etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
   return etx_cached_operator_fits(
       etx_operator_cache_at(&cache, (size_t)call.index), &plan, NULL, &call);

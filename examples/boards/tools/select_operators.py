@@ -67,7 +67,7 @@ def kernel_table(symbols, header):
     lines += [f"etx_status {f}(const etx_call* call, size_t* out_bytes);"
               for f in functions]
     lines += ["", "static const etx_kernel rows[] = {"]
-    lines += [f"    {{ETX_OP_{s}, etx_kernel_{s}_prepare, "
+    lines += [f"    {{&etx_op_row_{s}, etx_kernel_{s}_prepare, "
               f"{temporary.get(s, 'NULL')}}}," for s in symbols]
     lines += ["};", "", "extern const etx_kernel_table program_kernels;",
               "const etx_kernel_table program_kernels = {",

@@ -34,5 +34,6 @@ static bool has_dotprod(void) {
 
 etx_instruction_set etx_instruction_set_within(etx_instruction_set limit) {
   const bool is_below = limit != ETX_SET_ANY && limit < ETX_SET_DOTPROD;
-  return !is_below && has_dotprod() ? ETX_SET_DOTPROD : ETX_SET_BASE;
+  return ETX_HAS_SET(DOTPROD) && !is_below && has_dotprod() ? ETX_SET_DOTPROD
+                                                            : ETX_SET_BASE;
 }

@@ -8,9 +8,12 @@ const etx_quantized_loops* etx_quantized_loops_of(etx_instruction_set set) {
 }
 
 const etx_int8_dot_loops* etx_int8_dot_loops_of(etx_instruction_set set) {
-  return set == ETX_SET_DOTPROD ? &etx_int8_dot_loops_dotprod : NULL;
+  return ETX_HAS_SET(DOTPROD) && set == ETX_SET_DOTPROD
+             ? &etx_int8_dot_loops_dotprod
+             : NULL;
 }
 
 const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set) {
-  return set == ETX_SET_DOTPROD ? &etx_u8_loops_dotprod : &etx_u8_loops_base;
+  return ETX_HAS_SET(DOTPROD) && set == ETX_SET_DOTPROD ? &etx_u8_loops_dotprod
+                                                        : &etx_u8_loops_base;
 }

@@ -1,6 +1,9 @@
 #include "runtime/kernels/arch/x86/float_loops_sets_x86.h"
 
 const etx_float_loops* etx_float_loops_of(etx_instruction_set set) {
-  if (set >= ETX_SET_AVX512) return &etx_float_loops_avx512;
-  return set >= ETX_SET_AVX2 ? &etx_float_loops_avx2 : &etx_float_loops_base;
+  if (ETX_HAS_SET(AVX512) && set >= ETX_SET_AVX512) {
+    return &etx_float_loops_avx512;
+  }
+  return ETX_HAS_SET(AVX2) && set >= ETX_SET_AVX2 ? &etx_float_loops_avx2
+                                                  : &etx_float_loops_base;
 }

@@ -1,5 +1,6 @@
 #include "runtime/kernels/arch/x86/half_loops_avx2.h"
 
 const etx_half_loops* etx_half_loops_of(etx_instruction_set set) {
-  return set >= ETX_SET_AVX2 ? &etx_half_loops_avx2 : &etx_half_loops_base;
+  return ETX_HAS_SET(AVX2) && set >= ETX_SET_AVX2 ? &etx_half_loops_avx2
+                                                  : &etx_half_loops_base;
 }

@@ -18,9 +18,14 @@ static bool has_avx512(void) {
 
 etx_instruction_set etx_instruction_set_within(etx_instruction_set limit) {
   if (limit == ETX_SET_ANY) limit = ETX_SET_AVX512VNNI;
-  if (limit < ETX_SET_AVX2 || !has_avx2()) return ETX_SET_BASE;
-  if (limit < ETX_SET_AVX512 || !has_avx512()) return ETX_SET_AVX2;
-  if (limit < ETX_SET_AVX512VNNI || !__builtin_cpu_supports("avx512vnni")) {
+  if (!ETX_HAS_SET(AVX2) || limit < ETX_SET_AVX2 || !has_avx2()) {
+    return ETX_SET_BASE;
+  }
+  if (!ETX_HAS_SET(AVX512) || limit < ETX_SET_AVX512 || !has_avx512()) {
+    return ETX_SET_AVX2;
+  }
+  if (!ETX_HAS_SET(AVX512VNNI) || limit < ETX_SET_AVX512VNNI ||
+      !__builtin_cpu_supports("avx512vnni")) {
     return ETX_SET_AVX512;
   }
   return ETX_SET_AVX512VNNI;

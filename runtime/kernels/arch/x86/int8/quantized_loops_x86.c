@@ -2,10 +2,12 @@
 #include "runtime/kernels/arch/x86/int8/quantized_loops_avx2.h"
 
 const etx_quantized_loops* etx_quantized_loops_of(etx_instruction_set set) {
-  return set >= ETX_SET_AVX2 ? &etx_quantized_loops_avx2
-                             : &etx_quantized_loops_base;
+  return ETX_HAS_SET(AVX2) && set >= ETX_SET_AVX2 ? &etx_quantized_loops_avx2
+                                                  : &etx_quantized_loops_base;
 }
 
 const etx_int8_dot_loops* etx_int8_dot_loops_of(etx_instruction_set set) {
-  return set >= ETX_SET_AVX512VNNI ? &etx_int8_dot_loops_avx512vnni : NULL;
+  return ETX_HAS_SET(AVX512VNNI) && set >= ETX_SET_AVX512VNNI
+             ? &etx_int8_dot_loops_avx512vnni
+             : NULL;
 }

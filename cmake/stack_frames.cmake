@@ -19,7 +19,7 @@ target_compile_options(etx_runtime PRIVATE ${frame_option})
 # still larger.
 function(etx_larger_frames bytes)
   if(frame_option)
-    list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+    list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
       $<$<CONFIG:Release,MinSizeRel>:-Wframe-larger-than=${bytes}>)
   endif()

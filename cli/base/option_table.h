@@ -117,6 +117,8 @@ typedef struct etx_usage {
   const char* examples;               // lines, or NULL
   // Lines between options and examples; the list ends with NULL. NULL: none.
   const char* const* more;
+  // Gets the arguments after those of `positionals`; NULL: there may be none.
+  etx_option_list* rest;
 } etx_usage;
 
 // The number of rows, without the empty one; 0 if there is no table.

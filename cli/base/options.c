@@ -213,8 +213,22 @@ static bool read_dashed(option_parser* p) {
   return read_option(p, option, equals == NULL ? NULL : equals + 1);
 }
 
+static bool add_to_rest(const etx_usage* usage, const char* argument) {
+  etx_option_list* const rest = usage->rest;
+  if (rest->count == ETX_OPTION_LIST_MAX) {
+    etx_usage_error_report(usage->command, "more than %i further arguments",
+                           (int64_t)ETX_OPTION_LIST_MAX);
+    return false;
+  }
+  rest->items[rest->count++] = argument;
+  return true;
+}
+
 static bool read_positional(const etx_usage* usage, size_t position,
                             const char* argument) {
+  if (position >= etx_positional_count(usage) && usage->rest != NULL) {
+    return add_to_rest(usage, argument);
+  }
   if (position >= etx_positional_count(usage)) {
     etx_usage_error_report(usage->command,
                            "unexpected argument '%s'; see 'etx %s --help'",

@@ -1,0 +1,252 @@
+// etx select: writes the files of a build that has only what models need.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands/commands.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/options.h"
+#include "cli/base/output_file.h"
+#include "cli/base/plural.h"
+#include "cli/program/pte_file.h"
+#include "cli/select/selected_build.h"
+#include "cli/select/selection_yaml.h"
+#include "exporter/host/host_file.h"
+#include "runtime/kernel.h"
+
+static const char about[] =
+    "Writes what a build needs for some program files: a table of their "
+    "kernels,\n"
+    "element types, features and bytes of memory, as C, CMake, compiler "
+    "options\n"
+    "and in the form of ExecuTorch's selected_operators.yaml. Such YAML files "
+    "are\n"
+    "inputs, too. Several inputs are united.\n";
+
+static const char examples[] =
+    "  etx select model.pte -o selected\n"
+    "  etx select encoder.pte decoder.pte more_ops.yaml -o selected\n"
+    "  etx select model.pte -o selected --widest-set base --leave-out "
+    "messages\n"
+    "  cc @selected/cc.args -O2 app.c etx.c -lm -o app\n";
+
+typedef struct select_options {
+  const char* first;
+  etx_option_list others;
+  const char* output;
+  const char* widest_set;
+  etx_option_list left_out;
+} select_options;
+
+// The inputs: open until the end, since texts are borrowed from them.
+typedef struct select_inputs {
+  etx_pte_file* files;
+  size_t file_count;
+  etx_selection selection;
+  etx_selected_facts facts;
+  const char* path;  // of the input that is being read, for messages
+} select_inputs;
+
+static bool ends_with(const char* path, const char* end) {
+  const size_t size = strlen(path), end_size = strlen(end);
+  return size > end_size && strcmp(path + size - end_size, end) == 0;
+}
+
+static etx_status add_program(select_inputs* inputs, etx_pool* pool,
+                              etx_diag* diag) {
+  etx_program program;
+  etx_pte_file* const file = &inputs->files[inputs->file_count];
+  ETX_TRY(etx_pte_file_open(file, inputs->path, diag));
+  ++inputs->file_count;
+  ETX_TRY(
+      etx_program_open(&program, file->program, &etx_all_kernels, NULL, diag));
+  return etx_select_program(&program, etx_text_of(inputs->path), pool,
+                            &inputs->selection, &inputs->facts, diag);
+}
+
+static etx_status add_yaml(select_inputs* inputs, etx_pool* pool,
+                           etx_diag* diag) {
+  etx_bytes bytes;
+  etx_selection selection;
+  ETX_TRY(etx_file_read(pool, inputs->path, &bytes, diag));
+  const etx_text text = {(const char*)bytes.data, bytes.size};
+  ETX_TRY(etx_selection_yaml_read(pool, text, &selection, diag));
+  // A list of operators does not say how they are called.
+  inputs->facts.is_dynamic = true;
+  return etx_selection_unite(&inputs->selection, pool, &selection);
+}
+
+static etx_status add_input(select_inputs* inputs, const char* path,
+                            etx_pool* pool, etx_diag* diag) {
+  inputs->path = path;
+  if (ends_with(path, ".yaml") || ends_with(path, ".yml")) {
+    return add_yaml(inputs, pool, diag);
+  }
+  if (ends_with(path, ".pte") || ends_with(path, ".bpte")) {
+    return add_program(inputs, pool, diag);
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "the name ends in neither .pte, .bpte, .yaml nor .yml");
+}
+
+static etx_status add_inputs(const select_options* options,
+                             select_inputs* inputs, etx_pool* pool,
+                             etx_diag* diag) {
+  const size_t count = 1 + options->others.count;
+  inputs->files = etx_pool_take(pool, count * sizeof *inputs->files);
+  if (inputs->files == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(add_input(inputs, options->first, pool, diag));
+  for (size_t i = 0; i < options->others.count; ++i) {
+    ETX_TRY(add_input(inputs, options->others.items[i], pool, diag));
+  }
+  inputs->path = NULL;
+  return ETX_OK;
+}
+
+static void report_unknown(void* context, const etx_selected_operator* op) {
+  (void)context;
+  fprintf(stderr, "etx select: operator '%.*s' is not one of etx's",
+          (int)op->name.size, op->name.data);
+  for (size_t i = 0; i < op->debug_info.count; ++i) {
+    const etx_text path = op->debug_info.items[i];
+    fprintf(stderr, "%s%.*s", i == 0 ? "; it is used by " : ", ",
+            (int)path.size, path.data);
+  }
+  fputc('\n', stderr);
+}
+
+// Sets the choices that no file states.
+static etx_exit set_choices(const select_options* options,
+                            etx_selected_build* build) {
+  build->has_messages = true;
+  build->has_verifier = true;
+  for (size_t i = 0; i < options->left_out.count; ++i) {
+    const char* const part = options->left_out.items[i];
+    if (strcmp(part, "messages") == 0) {
+      build->has_messages = false;
+    } else if (strcmp(part, "verifier") == 0) {
+      build->has_verifier = false;
+    } else {
+      return etx_usage_error_report(
+          "select", "--leave-out '%s', expected messages or verifier", part);
+    }
+  }
+  if (options->widest_set == NULL) return ETX_EXIT_DONE;
+  for (int set = ETX_SET_BASE; set < ETX_SET_COUNT; ++set) {
+    build->widest_set = (etx_instruction_set)set;
+    if (strcmp(etx_instruction_set_name(build->widest_set),
+               options->widest_set) == 0) {
+      return ETX_EXIT_DONE;
+    }
+  }
+  return etx_usage_error_report("select",
+                                "--widest-set '%s' is not an instruction set",
+                                options->widest_set);
+}
+
+// Writes all files under temporary names, and renames them when all are
+// complete.
+static etx_status write_files(const etx_selected_build* build,
+                              const etx_selection* selection,
+                              const char* folder, etx_pool* pool,
+                              etx_diag* diag) {
+  etx_output_file files[ETX_SELECTED_FILES];
+  size_t opened = 0;
+  etx_status status = etx_directory_make(folder, diag);
+  while (status == ETX_OK && opened < ETX_SELECTED_FILES) {
+    const etx_selected_file* const row = &etx_selected_files[opened];
+    etx_output_file* const file = &files[opened];
+    const etx_text path =
+        etx_path_join(pool, etx_text_of(folder), etx_text_of(row->name));
+    status = path.data == NULL ? ETX_OUT_OF_MEMORY
+                               : etx_output_file_open(file, path.data, diag);
+    if (status != ETX_OK) break;
+    ++opened;
+    const etx_sink sink = etx_output_file_sink(file);
+    status = row->write(build, selection, folder, &sink);
+    if (status == ETX_OK) status = etx_output_file_finish(file);
+  }
+  for (size_t i = 0; i < opened; ++i) {
+    if (status == ETX_OK) status = etx_output_file_keep(&files[i]);
+    etx_output_file_discard(&files[i]);
+  }
+  return status;
+}
+
+static void print_build(const etx_selected_build* build, const char* folder) {
+  printf("%s: %zu kernel%s of %zu\n", folder, build->count,
+         etx_plural(build->count), etx_all_kernels.count);
+  printf("types:");
+#define DTYPE(NAME, name, code, bytes, category) \
+  if ((build->dtypes >> (code)&1) != 0) printf(" " name);
+#include "format/tensor/dtype.def"
+#undef DTYPE
+  printf("\ndynamic sizes and control flow: %s\n",
+         build->is_dynamic ? "yes" : "no");
+  printf("data files: %s\n", build->has_data_files ? "yes" : "no");
+  printf("fingerprint: %s\n", build->fingerprint);
+}
+
+static etx_status select_build(const select_options* options,
+                               select_inputs* inputs, etx_selected_build* build,
+                               etx_pool* pool, etx_diag* diag) {
+  const etx_unknown_operators unknown = {report_unknown, NULL};
+  ETX_TRY(add_inputs(options, inputs, pool, diag));
+  ETX_TRY(etx_selected_build_fill(&inputs->selection, &inputs->facts, &unknown,
+                                  pool, build, diag));
+  ETX_TRY(write_files(build, &inputs->selection, options->output, pool, diag));
+  print_build(build, options->output);
+  return ETX_OK;
+}
+
+static etx_exit run_select(const select_options* options) {
+  etx_diag diag;
+  etx_pool pool;
+  select_inputs inputs = {.files = NULL};
+  etx_selected_build build = {.count = 0};
+  const etx_exit chosen = set_choices(options, &build);
+  if (chosen != ETX_EXIT_DONE) return chosen;
+  etx_diag_init(&diag);
+  etx_pool_init(&pool);
+  const etx_status status =
+      select_build(options, &inputs, &build, &pool, &diag);
+  const etx_exit result =
+      status == ETX_OK ? ETX_EXIT_DONE
+                       : etx_error_report("select", inputs.path, status, &diag);
+  for (size_t i = 0; i < inputs.file_count; ++i) {
+    etx_pte_file_close(&inputs.files[i]);
+  }
+  etx_pool_close(&pool);
+  return result;
+}
+
+int etx_cmd_select(int argc, char** argv) {
+  select_options options = {.output = NULL};
+  const etx_usage usage = {
+      .command = "select",
+      .about = about,
+      .examples = examples,
+      .positionals = ETX_POSITIONALS({"FILE...",
+                                      "programs (.pte, .bpte) and lists of "
+                                      "operators (.yaml)",
+                                      &options.first, true}),
+      .rest = &options.others,
+      .options = ETX_OPTIONS(
+          ETX_TEXT("output", 'o', "DIR", "the directory to write",
+                   &options.output),
+          ETX_TEXT("widest-set", 0, "SET",
+                   "widest instruction set of loops, such as base or avx2\n"
+                   "(default: all)",
+                   &options.widest_set),
+          ETX_LIST("leave-out", 0, "PART",
+                   "a part of the build that is left out: messages or verifier",
+                   &options.left_out)),
+  };
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (options.output == NULL) {
+    return (int)etx_usage_error_report(
+        "select", "no output directory; give one with -o DIR");
+  }
+  return (int)run_select(&options);
+}

@@ -1,0 +1,58 @@
+// The build that a selection asks for, and the files that describe it.
+//
+//   etx_selected.c            the kernel table, as C
+//   etx_selected.h            types, features, bytes of memory, fingerprint
+//   selected.cmake            the same as CMake options, before
+//   add_subdirectory cc.args                   the same as options of a
+//   compiler, for etx.c selected_operators.yaml   the selection in ExecuTorch's
+//   form
+
+#ifndef ETX_CLI_SELECT_SELECTED_BUILD_H
+#define ETX_CLI_SELECT_SELECTED_BUILD_H
+
+#include "cli/select/select_program.h"
+#include "format/base/sink.h"
+#include "runtime/instruction_set.h"
+
+typedef struct etx_selected_build {
+  const etx_op**
+      ops;          // those that want a kernel, in the order of op_schema.def
+  size_t count;     // of ops
+  uint32_t dtypes;  // with all that they bring along
+  bool has_messages;
+  bool has_verifier;
+  bool is_dynamic;
+  bool has_data_files;
+  etx_memory_needed bytes;         // 0: no program was read
+  etx_instruction_set widest_set;  // ETX_SET_ANY: no limit
+  char fingerprint[17];            // of all above but the bytes, hexadecimal
+} etx_selected_build;
+
+// Called for each operator that this version of etx does not have.
+typedef struct etx_unknown_operators {
+  void (*report)(void* context, const etx_selected_operator* op);
+  void* context;
+} etx_unknown_operators;
+
+// Fills `build` from a selection and the facts of the programs in it. Choices
+// that no file states (messages, verifier, instruction set) are set by the
+// caller before. ETX_MISSING_OPERATOR: some operators are unknown; each is
+// reported.
+ETX_MUST_USE etx_status etx_selected_build_fill(
+    const etx_selection* selection, const etx_selected_facts* facts,
+    const etx_unknown_operators* unknown, etx_pool* pool,
+    etx_selected_build* build, etx_diag* diag);
+
+// A file of the build: its name, and the function that writes it. `folder` is
+// where the files will be.
+typedef struct etx_selected_file {
+  const char* name;
+  etx_status (*write)(const etx_selected_build* build,
+                      const etx_selection* selection, const char* folder,
+                      const etx_sink* sink);
+} etx_selected_file;
+
+enum { ETX_SELECTED_FILES = 5 };
+extern const etx_selected_file etx_selected_files[ETX_SELECTED_FILES];
+
+#endif

@@ -1,0 +1,232 @@
+// Writes the files of a selected build.
+
+#include "cli/select/kernel_names.h"
+#include "cli/select/selected_build.h"
+#include "cli/select/selection_yaml.h"
+
+enum { LINE_BYTES = 1024 };
+
+// Formats (as diag.h does) one piece of text into the sink; a piece is shorter
+// than LINE_BYTES.
+static etx_status put(const etx_sink* sink, const char* format, ...) {
+  char line[LINE_BYTES];
+  va_list list;
+  va_start(list, format);
+  etx_format_text_list(line, sizeof line, format, list);
+  va_end(list);
+  return etx_sink_write(sink, line, strlen(line));
+}
+
+static etx_status put_rows(const etx_selected_build* build,
+                           const etx_sink* sink) {
+  ETX_TRY(put(sink, "static const etx_kernel rows[] = {\n"));
+  for (size_t i = 0; i < build->count; ++i) {
+    const etx_op_id op = build->ops[i]->id;
+    const char* const temporary = etx_kernel_temporary_name(op);
+    ETX_TRY(put(sink, "    {&etx_op_row_%s, etx_kernel_%s_prepare, %s},\n",
+                etx_kernel_symbol(op), etx_kernel_symbol(op),
+                temporary == NULL ? "NULL" : temporary));
+  }
+  return put(sink, "};\n");
+}
+
+// Declares the functions of the rows. A function that several kernels share is
+// declared once.
+static etx_status put_declarations(const etx_selected_build* build,
+                                   const etx_sink* sink) {
+  for (size_t i = 0; i < build->count; ++i) {
+    const etx_op_id op = build->ops[i]->id;
+    const char* const temporary = etx_kernel_temporary_name(op);
+    ETX_TRY(put(sink, "etx_status etx_kernel_%s_prepare(etx_call* call);\n",
+                etx_kernel_symbol(op)));
+    bool is_new = temporary != NULL;
+    for (size_t k = 0; is_new && k < i; ++k) {
+      const char* const other = etx_kernel_temporary_name(build->ops[k]->id);
+      is_new = other == NULL || strcmp(other, temporary) != 0;
+    }
+    if (!is_new) continue;
+    ETX_TRY(put(sink,
+                "etx_status %s(const etx_call* call, size_t* out_bytes);\n",
+                temporary));
+  }
+  return ETX_OK;
+}
+
+static etx_status write_table(const etx_selected_build* build,
+                              const etx_selection* selection,
+                              const char* folder, const etx_sink* sink) {
+  (void)selection, (void)folder;
+  ETX_TRY(
+      put(sink,
+          "// The kernels of a selected build. Written by 'etx select'; do not "
+          "edit.\n"
+          "//\n"
+          "// An application that links this file has these kernels and no "
+          "others:\n"
+          "// modules that are opened without a table use etx_default_kernels, "
+          "and\n"
+          "// etx_program_open takes &etx_selected_kernels.\n\n"
+          "#include \"etx_selected.h\"\n\n"));
+  ETX_TRY(put(sink,
+              "_Static_assert((ETX_SELECTED_DTYPES &\n"
+              "                ~ETX_DTYPES_CLOSED((uint32_t)ETX_BUILT_DTYPES)) "
+              "== 0,\n"
+              "               \"this build leaves out element types that the "
+              "selection \"\n"
+              "               \"needs: see ETX_DTYPES in selected.cmake\");\n"
+              "_Static_assert(!ETX_SELECTED_DYNAMIC || ETX_DYNAMIC,\n"
+              "               \"this build leaves out dynamic sizes and "
+              "control flow, \"\n"
+              "               \"which the selection needs: see "
+              "ETX_DYNAMIC\");\n\n"));
+  ETX_TRY(put_declarations(build, sink));
+  if (build->count == 0) {
+    return put(sink,
+               "const etx_kernel_table etx_selected_kernels = {NULL, 0};\n"
+               "const etx_kernel_table* const etx_default_kernels = "
+               "&etx_selected_kernels;\n");
+  }
+  ETX_TRY(put(sink, "\n"));
+  ETX_TRY(put_rows(build, sink));
+  return put(sink,
+             "\nconst etx_kernel_table etx_selected_kernels = {\n"
+             "    rows, sizeof rows / sizeof rows[0]};\n"
+             "const etx_kernel_table* const etx_default_kernels =\n"
+             "    &etx_selected_kernels;\n");
+}
+
+static etx_status put_bytes(const etx_sink* sink, const etx_memory_needed* b) {
+  ETX_TRY(put(sink,
+              "// Bytes of the most demanding method, by kind of memory. "
+              "Structures are\n"
+              "// stated for pointers of 64 bits; smaller pointers need "
+              "less.\n"));
+  ETX_TRY(
+      put(sink, "#define ETX_SELECTED_SCRATCH_BYTES %z\n", b->scratch_bytes));
+  ETX_TRY(put(sink, "#define ETX_SELECTED_TEMPORARY_BYTES %z\n",
+              b->temporary_bytes));
+  ETX_TRY(put(sink, "#define ETX_SELECTED_STATE_BYTES %z\n", b->state_bytes));
+  return put(sink, "#define ETX_SELECTED_STRUCTURE_BYTES %z\n\n",
+             b->structure_bytes);
+}
+
+static etx_status write_header(const etx_selected_build* build,
+                               const etx_selection* selection,
+                               const char* folder, const etx_sink* sink) {
+  (void)selection, (void)folder;
+  ETX_TRY(put(sink,
+              "// What a selected build has. Written by 'etx select'; do not "
+              "edit.\n\n"
+              "#ifndef ETX_SELECTED_H\n#define ETX_SELECTED_H\n\n"
+              "// Beside the two files etx.c and etx.h, or an installed "
+              "library.\n"
+              "#if defined(__has_include)\n#if __has_include(<etx/etx.h>)\n"
+              "#include <etx/etx.h>\n#else\n#include \"etx.h\"\n#endif\n"
+              "#else\n#include \"etx.h\"\n#endif\n\n"));
+  ETX_TRY(put(sink,
+              "// Equal for equal selections.\n"
+              "#define ETX_SELECTED_FINGERPRINT \"%s\"\n\n"
+              "// Kernels of the table.\n#define ETX_SELECTED_KERNEL_COUNT "
+              "%z\n\n",
+              build->fingerprint, build->count));
+  ETX_TRY(put(sink,
+              "// Element types: a bit for each code of dtype.def.\n"
+              "#define ETX_SELECTED_DTYPES UINT32_C(0x%x)\n\n",
+              (uint64_t)build->dtypes));
+  ETX_TRY(put(sink,
+              "// Parts that the programs need: dynamic sizes and control "
+              "flow; data files.\n"
+              "#define ETX_SELECTED_DYNAMIC %i\n"
+              "#define ETX_SELECTED_DATA_FILES %i\n\n",
+              (int64_t)build->is_dynamic, (int64_t)build->has_data_files));
+  ETX_TRY(put_bytes(sink, &build->bytes));
+  return put(sink,
+             "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+             "extern const etx_kernel_table etx_selected_kernels;\n"
+             "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
+static etx_status put_types(const etx_selected_build* build,
+                            const etx_sink* sink) {
+  const char* separator = "";
+#define DTYPE(NAME, name, code, bytes, category) \
+  if ((build->dtypes >> (code)&1) != 0) {        \
+    ETX_TRY(put(sink, "%s%s", separator, name)); \
+    separator = ";";                             \
+  }
+#include "format/tensor/dtype.def"
+#undef DTYPE
+  return ETX_OK;
+}
+
+static etx_status put_part(const etx_sink* sink, const char* name, bool is_in) {
+  return put(sink, "set(ETX_%s %s CACHE BOOL \"\" FORCE)\n", name,
+             is_in ? "ON" : "OFF");
+}
+
+static etx_status write_cmake(const etx_selected_build* build,
+                              const etx_selection* selection,
+                              const char* folder, const etx_sink* sink) {
+  (void)selection, (void)folder;
+  ETX_TRY(put(sink,
+              "# The options of a selected build. Written by 'etx select'; do "
+              "not edit.\n#\n"
+              "#   include(selected.cmake)        # before etx's own CMake "
+              "files\n"
+              "#   add_subdirectory(etx)\n"
+              "#   target_link_libraries(app PRIVATE etx::etx)\n"
+              "#   etx_use_selected(app)\n\n"));
+  ETX_TRY(put(sink,
+              "set(ETX_EXPORTER OFF CACHE BOOL \"\" FORCE)\n"
+              "set(ETX_DTYPES \""));
+  ETX_TRY(put_types(build, sink));
+  ETX_TRY(put(sink, "\" CACHE STRING \"\" FORCE)\n"));
+  ETX_TRY(put(sink, "set(ETX_WIDEST_SET \"%s\" CACHE STRING \"\" FORCE)\n",
+              build->widest_set == ETX_SET_ANY
+                  ? ""
+                  : etx_instruction_set_name(build->widest_set)));
+  ETX_TRY(put_part(sink, "DYNAMIC", build->is_dynamic));
+  ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
+  ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
+  return put(sink,
+             "\n# Gives the target the selected kernels; what they do not use "
+             "is not linked.\n"
+             "set(ETX_SELECTED_FOLDER ${CMAKE_CURRENT_LIST_DIR})\n"
+             "function(etx_use_selected target)\n"
+             "  target_sources(${target} PRIVATE "
+             "${ETX_SELECTED_FOLDER}/etx_selected.c)\n"
+             "  target_include_directories(${target} PRIVATE "
+             "${ETX_SELECTED_FOLDER})\n"
+             "  target_link_options(${target} PRIVATE -Wl,--gc-sections)\n"
+             "endfunction()\n");
+}
+
+static etx_status write_arguments(const etx_selected_build* build,
+                                  const etx_selection* selection,
+                                  const char* folder, const etx_sink* sink) {
+  (void)selection;
+  ETX_TRY(put(sink, "-DETX_BUILT_DTYPES=0x%xu\n", (uint64_t)build->dtypes));
+  if (build->widest_set != ETX_SET_ANY) {
+    ETX_TRY(put(sink, "-DETX_WIDEST_SET=%i\n", (int64_t)build->widest_set));
+  }
+  if (!build->is_dynamic) ETX_TRY(put(sink, "-DETX_DYNAMIC=0\n"));
+  if (!build->has_messages) ETX_TRY(put(sink, "-DETX_MESSAGES=0\n"));
+  if (!build->has_verifier) ETX_TRY(put(sink, "-DETX_VERIFIER=0\n"));
+  ETX_TRY(put(sink,
+              "-ffunction-sections\n-fdata-sections\n"
+              "-Wl,--gc-sections\n"));
+  return put(sink, "\"-I%s\"\n\"%s/etx_selected.c\"\n", folder, folder);
+}
+
+static etx_status write_yaml(const etx_selected_build* build,
+                             const etx_selection* selection, const char* folder,
+                             const etx_sink* sink) {
+  (void)build, (void)folder;
+  return etx_selection_yaml_write(selection, sink);
+}
+
+const etx_selected_file etx_selected_files[ETX_SELECTED_FILES] = {
+    {"etx_selected.c", write_table},         {"etx_selected.h", write_header},
+    {"selected.cmake", write_cmake},         {"cc.args", write_arguments},
+    {"selected_operators.yaml", write_yaml},
+};

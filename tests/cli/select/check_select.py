@@ -1,0 +1,147 @@
+"""Runs `etx select` on program files, builds applications from what it writes and
+compares both with what is known.
+
+  check_select.py ETX SOURCE BUILD CC     the command, the source tree, a build
+
+* The operators of stock files are listed as ExecuTorch's own tool lists them.
+* A list that was written is read again, and inputs may come in any order.
+* An application with the selected kernels computes what the one with all kernels
+  computes, has no other kernel, and refuses a program that needs more.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def run(*words, cwd=None, code=0):
+    done = subprocess.run([str(w) for w in words], cwd=cwd, text=True,
+                          capture_output=True)
+    if done.returncode != code:
+        sys.exit(f"{words} ended with {done.returncode}, expected {code}:\n"
+                 f"{done.stdout}{done.stderr}")
+    return done
+
+
+def expect(condition, text):
+    if not condition:
+        sys.exit(text)
+
+
+class Checks:
+    def __init__(self, options, folder):
+        self.etx = options.etx.resolve()
+        self.source = options.source.resolve()
+        self.build = options.build.resolve()
+        self.cc = options.cc
+        self.folder = folder
+        self.data = self.source / "tests/data"
+
+    def select(self, name, *inputs, cwd=None, code=0):
+        out = self.folder / name
+        self.done = run(self.etx, "select", *inputs, "-o", out, cwd=cwd,
+                        code=code)
+        return out
+
+    def stock_lists(self):
+        lists = sorted((self.data / "selected").glob("*.yaml"))
+        expect(len(lists) >= 10, f"only {len(lists)} lists")
+        for path in lists:
+            program = path.stem + ".pte"
+            place = next(d for d in (self.data / "pte", self.data / "exported")
+                         if (d / program).exists())
+            out = self.select(path.stem, program, cwd=place)
+            written = (out / "selected_operators.yaml").read_bytes()
+            expect(written == path.read_bytes(), f"{path.name} differs")
+            again = self.select(path.stem + "_again",
+                                out / "selected_operators.yaml")
+            expect((again / "selected_operators.yaml").read_bytes() == written,
+                   f"{path.name} changes when it is read")
+
+    def order(self):
+        loop, cache = (self.data / "exported" / n
+                       for n in ("loop.pte", "kv_cache.pte"))
+        more = self.data / "selected/item.yaml"
+        one = self.select("one", loop, cache, more)
+        two = self.select("two", more, cache, loop, loop)
+        for name in ("etx_selected.c", "etx_selected.h", "selected.cmake",
+                     "selected_operators.yaml"):
+            expect((one / name).read_bytes() == (two / name).read_bytes(),
+                   f"{name} depends on the order of inputs")
+
+    def refusals(self):
+        wrong = self.folder / "wrong.yaml"
+        wrong.write_text("operators:\n  aten::add.out:\n    is_rooted: true\n")
+        self.select("refused", wrong, code=2)
+        expect(f"{wrong}:3:5:" in self.done.stderr, self.done.stderr)
+        wrong.write_text("operators:\n  my::scale.out: {}\n  my::turn: {}\n")
+        self.select("refused", wrong, code=2)
+        for name in ("my::scale.out", "my::turn"):
+            expect(f"operator '{name}' is not one" in self.done.stderr,
+                   self.done.stderr)
+        expect(not (self.folder / "refused").exists(),
+               "a refused selection leaves files")
+
+    def program(self, name, selected):
+        app = self.folder / name
+        libraries = [self.build / f"libetx_{n}.a" for n in
+                     ("module", "shared_memory", "runtime", "format")]
+        sources = [self.source / "tests/install/app.c"]
+        words = [f"-I{self.build / 'include'}"]
+        if selected is not None:
+            words.append(f"-I{selected}")
+            sources.append(selected / "etx_selected.c")
+        run(self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror",
+            "-DETX_HEADER=<etx/etx.h>", *words, *sources, "-o", app,
+            "-Wl,--gc-sections", *libraries, "-lm")
+        return app
+
+    def kernels_of(self, app):
+        symbols = run("nm", app).stdout
+        return set(re.findall(r"\betx_kernel_(\w+)_prepare$", symbols, re.M))
+
+    def builds(self):
+        plan = self.folder / "gru.pte"
+        run(self.etx, "plan", self.data / "pt2/gru", "-o", plan, "--quiet")
+        out = self.select("gru", plan)
+        facts = json.loads(run(self.etx, "inspect", "--json", plan).stdout)
+        methods = [m["name"] for m in facts["methods"]
+                   if not m["name"].startswith("et_module_init")]
+        expect(methods, "gru has no methods")
+        full = self.program("full", None)
+        small = self.program("small", out)
+        expected = run(full, plan, *methods).stdout
+        expect(run(small, plan, *methods).stdout == expected,
+               "the selected kernels give other results")
+        table = (out / "etx_selected.c").read_text()
+        wanted = set(re.findall(r"&etx_op_row_(\w+)", table))
+        expect(self.kernels_of(small) == wanted,
+               f"{self.kernels_of(small) ^ wanted} are linked or missing")
+        expect(len(self.kernels_of(full)) > 300, "the full program is not full")
+        other = self.data / "exported/kv_cache.pte"
+        refused = subprocess.run([small, other, "forward"], text=True,
+                                 capture_output=True)
+        expect(refused.returncode != 0 and "is missing" in
+               refused.stdout + refused.stderr,
+               f"another program runs: {refused}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("etx", "source", "build"):
+        parser.add_argument(name, type=pathlib.Path)
+    parser.add_argument("cc")
+    with tempfile.TemporaryDirectory() as folder:
+        checks = Checks(parser.parse_args(), pathlib.Path(folder))
+        checks.stock_lists()
+        checks.order()
+        checks.refusals()
+        checks.builds()
+
+
+if __name__ == "__main__":
+    main()

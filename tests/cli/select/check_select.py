@@ -73,6 +73,27 @@ class Checks:
             expect((one / name).read_bytes() == (two / name).read_bytes(),
                    f"{name} depends on the order of inputs")
 
+    def reasons(self):
+        for path in sorted((self.data / "selected").glob("*.yaml")):
+            kernels = re.findall(r"^  (\S+):$", path.read_text().split(
+                "\ninclude_all")[0], re.M)
+            program = path.stem + ".pte"
+            place = next(d for d in (self.data / "pte", self.data / "exported")
+                         if (d / program).exists())
+            for name in kernels:
+                found = run(self.etx, "why", name, program, cwd=place).stdout
+                expect(f"{program}: {name} in method " in found, found)
+            run(self.etx, "why", "aten::erfc", program, cwd=place, code=2)
+        lines = self.folder / "lines.pte"
+        run(self.etx, "plan", self.data / "pt2/lines", "-o", lines, "--quiet",
+            "--source-lines")
+        facts = json.loads(run(self.etx, "inspect", "--json", lines).stdout)
+        name = facts["operators"][0]["name"]
+        calls = json.loads(run(self.etx, "why", name, lines, "--json").stdout)
+        expect(len(calls) == facts["operators"][0]["instructions"],
+               f"{name}: {len(calls)} calls")
+        expect(all(c["source"] for c in calls), f"no source lines: {calls}")
+
     def refusals(self):
         wrong = self.folder / "wrong.yaml"
         wrong.write_text("operators:\n  aten::add.out:\n    is_rooted: true\n")
@@ -139,6 +160,7 @@ def main():
         checks = Checks(parser.parse_args(), pathlib.Path(folder))
         checks.stock_lists()
         checks.order()
+        checks.reasons()
         checks.refusals()
         checks.builds()
 

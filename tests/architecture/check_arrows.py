@@ -90,6 +90,8 @@ def judge_drawing(report, drawing, tree, name):
                     not any(below(r, a.rstrip("/")) for r in drawing.rows)):
                 report.error(unknown, place, f"{row} may see {a}, no row")
     for folder in sorted(folders):
+        if folder.startswith(source_tree.EXAMPLES):
+            continue
         row = drawing.owner(folder + "/x")
         if not row:
             report.error(missing, folder or ".", "no row")
@@ -202,7 +204,8 @@ def main():
     drawing = Drawing(arguments.arrows)
     report = source_tree.Report("arrows")
     judge_drawing(report, drawing, tree, "arrows.txt")
-    includes = list(file_graph.include_uses(tree))
+    includes = [use for use in file_graph.include_uses(tree)
+                if not use.source.startswith(source_tree.EXAMPLES)]
     symbols = list(file_graph.symbol_uses(tree, build))
     report.note(build.note())
     needed = judge_uses(report, drawing, includes + symbols, "arrows.txt")

@@ -16,7 +16,8 @@ LEFT_OUT = ("_internal.h", "_template.h")
 def headers(tree):
     return [f for f in tree.ending_in((".h",))
             if not f.endswith(LEFT_OUT)
-            and not f.startswith(source_tree.TESTS)]
+            and not f.startswith(source_tree.TESTS)
+            and not f.startswith(source_tree.EXAMPLES)]
 
 
 def absent(tree, command, names):

@@ -15,6 +15,8 @@ CXX_ENDINGS = (".cpp", ".hpp", ".cc")
 SOURCE_ENDINGS = C_ENDINGS + CXX_ENDINGS + (".py", ".S", ".awk", ".js",
                                             ".cmake")
 TESTS = "tests/"  # may include everything
+# Built as an application is: its files see each other and an installed etx.h.
+EXAMPLES = "examples/"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)',
                      re.MULTILINE)
 

@@ -63,7 +63,9 @@ class Build:
         for name in ("etx", "program_kernels"):
             to = folder / (name + ".o")
             source = self.runtime / (name + ".c")
-            if not to.exists() or to.stat().st_mtime < source.stat().st_mtime:
+            newest = max(path.stat().st_mtime for path in (
+                source, self.runtime / "etx.h", self.runtime / "flags.txt"))
+            if not to.exists() or to.stat().st_mtime < newest:
                 self.compile(source, to, stack_bound.dump_flags(to))
             objects.append(to)
         return objects

@@ -43,6 +43,12 @@ APPLICATIONS = {
         "expected": {"output": ["c001.out0", "c002.out0"],
                      "state": ["c001.state.h", "c002.state.h"]},
         "tolerance": 1e-5},
+    "image_int8": {
+        "model": SETS / "static/images_signed.pt2", "options": [],
+        "without": ["DYNAMIC"], "dtypes": "float32;int64;int32;int8;uint8",
+        "boards": ["cortex-m3", "cortex-m4", "riscv32"],  # the others take long
+        "recorded": SETS / "static", "frames": ["c000.in0"],
+        "expected": {"output": ["c000.out0"]}, "tolerance": 1e-6},
 }
 
 

@@ -140,6 +140,12 @@ def amalgamate(sources, version, out):
                     ROOT / "package/amalgamate.awk", *sources], check=True)
 
 
+def write_if_changed(path, text):
+    """Leaves a file alone that has the text: builds then have nothing to do."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -166,15 +172,17 @@ def main():
     flags += [f"-DETX_{part}=0" for part in options.without]
     if options.dtypes:
         flags.append(dtype_bits(options.dtypes, work))
-    (options.out / "flags.txt").write_text(" ".join(flags) + "\n")
+    write_if_changed(options.out / "flags.txt", " ".join(flags) + "\n")
     table = work / "program_kernels.c"
     table.write_text(kernel_table(selected, "runtime/kernels/registry/kernels.h"))
     sources = reached_sources(options.build, table, work)
     version = re.search(r"project\(etx VERSION ([0-9.]+)",
                         (ROOT / "CMakeLists.txt").read_text()).group(1)
-    amalgamate(sources, version, options.out)
-    (options.out / "program_kernels.c").write_text(
-        kernel_table(selected, "etx.h"))
+    amalgamate(sources, version, work)
+    for name in ("etx.c", "etx.h"):
+        write_if_changed(options.out / name, (work / name).read_text())
+    write_if_changed(options.out / "program_kernels.c",
+                     kernel_table(selected, "etx.h"))
 
 
 if __name__ == "__main__":

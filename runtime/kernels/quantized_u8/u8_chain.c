@@ -8,9 +8,14 @@
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/parallel_for.h"
+#include "runtime/kernels/core/tile_bytes.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
 
-enum { BLOCK = 128, TASK = 64 * BLOCK, TABLE_BYTES = 256 };  // elements
+enum {  // elements
+  BLOCK = ETX_TILE_BYTES < 8192 ? 16 : 128,
+  TASK = 8192,
+  TABLE_BYTES = 256,
+};
 
 // A tensor of bytes or floats.
 typedef struct u8_operand {

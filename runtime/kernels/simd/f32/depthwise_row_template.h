@@ -108,6 +108,13 @@ static inline __attribute__((always_inline)) void depthwise_row_wide(
                              DEPTHWISE_ROW_VECTORS});
   }
   const size_t left = count - at;
+#ifdef ETX_LOOPS_ARE_SHORT
+  if (left > 0) {
+    const size_t vectors = (left + LANES - 1) / LANES;
+    depthwise_row_block(p, weights, input, added, out,
+                        (depthwise_row_span){at, end, vectors});
+  }
+#else
   if (left > 3 * LANES) {
     depthwise_row_block(p, weights, input, added, out,
                         (depthwise_row_span){at, end, 4});
@@ -121,6 +128,7 @@ static inline __attribute__((always_inline)) void depthwise_row_wide(
     depthwise_row_block(p, weights, input, added, out,
                         (depthwise_row_span){at, end, 1});
   }
+#endif
 }
 
 // A row shorter than a vector.

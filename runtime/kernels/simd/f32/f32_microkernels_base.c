@@ -1,7 +1,14 @@
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
+
 #define VECTOR_BYTES 16
 #define GEMM_GROUPS 1
+#ifdef ETX_LOOPS_ARE_SHORT  // one block for all
+#define GEMM_NT_COLUMNS_OF_TWO 1
+#define GEMM_NT_COLUMNS_OF_ONE 1
+#else
 #define GEMM_NT_COLUMNS_OF_TWO 2
 #define GEMM_NT_COLUMNS_OF_ONE 2
+#endif
 #ifdef __aarch64__  // 32 registers
 #define GEMM_ROWS 6
 #define GEMM_KEEP_LOADS_IN_PLACE __asm__ volatile("" ::: "memory")

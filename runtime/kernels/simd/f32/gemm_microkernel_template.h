@@ -312,6 +312,9 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
     if (left > ROWS) {
       rows = left < ROWS + 3 && ROWS > 3 ? (left + 1) / 2 : ROWS;
     }
+#ifdef ETX_LOOPS_ARE_SHORT
+    NAME(add_rows)(b, row, rows, groups, is_scattered, &stream);
+#else
     switch (rows) {
 #if ROWS > 3
       case 6:
@@ -334,6 +337,7 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
         NAME(add_rows)(b, row, 1, groups, is_scattered, &stream);
         break;
     }
+#endif
     row += rows;
   }
 }

@@ -19,8 +19,13 @@
 enum {
   GEMM_NT_LANES = ETX_F32_DOT_SUMS,
   DOT_PARTS = ETX_F32_DOT_VECS,
+#ifdef ETX_LOOPS_ARE_SHORT  // arrays stay in memory
+  GEMM_NT_MAX_ROWS = 1,
+  GEMM_NT_MAX_COLUMNS = DOT_COLUMNS,
+#else
   GEMM_NT_MAX_ROWS = 7,  // largest DOT_ROWS
   GEMM_NT_MAX_COLUMNS = 4,
+#endif
 #if VECTOR_BYTES == 64
   // A tile has as many columns as the register block, so each stream of memory
   // continues from block to block: the hardware prefetcher follows it, and
@@ -236,7 +241,9 @@ static inline __attribute__((always_inline)) void dot_rows(
 static void gemm_nt_tile_run(const gemm_nt_tile* t) {
   const size_t all = t->b->rows;
   size_t row = 0;
-#if DOT_ROWS > 3
+#ifdef ETX_LOOPS_ARE_SHORT
+  for (; row < all; ++row) dot_rows(t, row, 1, DOT_COLUMNS);
+#elif DOT_ROWS > 3
   // Blocks have similar sizes.
   while (row < all) {
     const size_t turns = (all - row + DOT_ROWS - 1) / DOT_ROWS;

@@ -5,7 +5,15 @@
 #ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_UNROLLED_H
 #define ETX_RUNTIME_KERNELS_SIMD_VECTOR_LOOP_UNROLLED_H
 
-#ifdef __clang__
+#if defined(__OPTIMIZE_SIZE__) && !defined(__SSE2__) && !defined(__ARM_NEON)
+// Code for size and without vector registers: nothing would stay in registers
+// across iterations, and unrolled code is several times as large. Loops also
+// take their numbers of rows and columns as variables (ETX_LOOPS_ARE_SHORT)
+// where other builds have a copy for each number. Results are the same.
+#define ETX_LOOPS_ARE_SHORT
+#define ETX_UNROLLED
+#define ETX_UNROLLED_16
+#elif defined(__clang__)
 #define ETX_UNROLLED _Pragma("clang loop unroll(full)")
 #define ETX_UNROLLED_16 _Pragma("clang loop unroll(full)")
 #else

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Inputs of recorded calls as C, and results of a board beside eager PyTorch.
 
+    recorded_calls.py SET TENSOR... > frames.h
+
 A set of tests/data/pt2 has in expected.safetensors what eager PyTorch was given
 and answered (tests/data/README.md).
 """
@@ -9,6 +11,7 @@ import json
 import pathlib
 import re
 import struct
+import sys
 
 
 def tensors(folder):
@@ -55,3 +58,7 @@ def check(text, folder, expected, tolerance):
                 if not abs(got - want) <= tolerance * (1 + abs(want)):
                     raise SystemExit(f"{name}: {got}, but eager PyTorch gives "
                                      f"{want} ({tensor})")
+
+
+if __name__ == "__main__":
+    print(frames_header(sys.argv[1], sys.argv[2:]), end="")

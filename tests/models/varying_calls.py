@@ -4,6 +4,7 @@ function and the shapes of its inputs.
 
 import torch
 import torch.nn.functional as F
+from varying_forms import FORMS
 from varying_inputs import (COLUMNS, IMAGE, N, ROWS, WAVE, integer, truth,
                             weights)
 
@@ -232,4 +233,17 @@ IMAGES = {
     "upsample_nearest_to": (lambda x: F.interpolate(x, size=(3, 5)), IMAGE),
 }
 
-CALLS = ELEMENTWISE | REDUCTIONS | PRODUCTS | NORMS | SHAPES | INDEXING | IMAGES
+CALLS = (ELEMENTWISE | REDUCTIONS | PRODUCTS | NORMS | SHAPES | INDEXING |
+         IMAGES | FORMS)
+
+# Calls that etx runs although PyTorch raises an error.
+NO_ELEMENTS = "PyTorch 2.14 refuses to normalise no elements, 2.13 does not"
+RUNS = {
+    "embedding_bag_offsets": "offsets are not compared with the indices",
+    "group_norm": NO_ELEMENTS,
+    "group_norm_image": NO_ELEMENTS,
+}
+# Calls of which etx refuses a size that a form of the exported program runs.
+REFUSED = {
+    "batch_norm_training": "PyTorch refuses no rows once it is decomposed",
+}

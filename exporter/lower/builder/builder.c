@@ -142,19 +142,33 @@ etx_status etx_build_check(etx_builder* builder, const etx_ir_arg* condition,
   return add_scalar_node(builder, ETX_OP_check_range, args, 4, out_value);
 }
 
+// True if a lower bound of a symbol in `size` is not final: the pass `lower`
+// raises it if a node refuses its smallest sizes.
+static bool may_rise(const etx_symbols* symbols, etx_dim size) {
+  const uint64_t used = etx_symbols_in(symbols, size);
+  for (size_t i = 0; i < symbols->symbol_count; ++i) {
+    const etx_symbol* const symbol = &symbols->symbols[i];
+    if (((used >> i) & 1) != 0 && symbol->fallback > symbol->minimum) {
+      return true;
+    }
+  }
+  return false;
+}
+
 etx_status etx_build_at_least(etx_builder* builder, etx_dim size, int64_t least,
                               const char* text) {
+  const etx_symbols* const symbols = &builder->method->symbols;
   etx_ir_arg condition = etx_ir_int(0);
   const etx_ir_arg words = {ETX_IR_ARG_STRING, {.string = etx_text_of(text)}};
   uint32_t unread = 0;
   ETX_TRY(etx_symbols_compare(&builder->method->symbols, ETX_SYMBOL_AT_MOST,
                               least, size, &condition.as.integer));
-  if (!etx_dim_is_number(condition.as.integer)) {
-    return builder->target != ETX_TARGET_ETX
-               ? ETX_OK
-               : etx_build_check(builder, &condition, &words, &unread);
+  const bool is_open = !etx_dim_is_number(condition.as.integer);
+  if (is_open && builder->target == ETX_TARGET_ETX) {
+    return etx_build_check(builder, &condition, &words, &unread);
   }
   if (condition.as.integer == 1) return ETX_OK;
+  if (is_open && !may_rise(symbols, size)) return ETX_OK;
   return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT, "'%t': %s",
                        builder->node->aten, text);
 }

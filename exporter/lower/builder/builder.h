@@ -99,7 +99,8 @@ ETX_MUST_USE etx_status etx_build_check(etx_builder* builder,
                                         const etx_ir_arg* text,
                                         uint32_t* out_value);
 // The check that `size` is at least `least`, unless its bounds imply it; `text`
-// is for the message. Files for ExecuTorch have no check.
+// is for the message. Files for ExecuTorch have no check: for them, lower
+// bounds are raised where possible.
 ETX_MUST_USE etx_status etx_build_at_least(etx_builder* builder, etx_dim size,
                                            int64_t least, const char* text);
 // A value for a constant, whose data lives in the pool.

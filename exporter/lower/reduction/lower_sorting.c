@@ -190,22 +190,75 @@ etx_status etx_lowering_nanmedian(etx_builder* builder) {
                       builder->args[2].as.boolean);
 }
 
-// median, nanmedian(self): over all elements.
-static etx_status select_of_all(etx_builder* builder, pair_function find) {
+// ------------------------------------------------ all elements
+
+// The vector `self`, sorted, and NaN behind it: the median of no elements.
+static etx_status sorted_before_nan(etx_builder* builder, uint32_t self,
+                                    uint32_t* out_value) {
+  const etx_dtype dtype = etx_builder_shape(builder, self)->dtype;
+  const etx_dim one = 1;
+  uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  uint32_t parts[2];
+  ETX_TRY(sorted(builder, self, 0, false, false, all));
+  parts[0] = all[0];
+  ETX_TRY(etx_build_full(builder, &one, 1, etx_ir_double(__builtin_nan("")),
+                         dtype, &parts[1]));
+  return etx_build_concat(builder, parts, 2, 0, out_value);
+}
+
+// The same as find_median for a vector that may be empty. NaN are sorted to the
+// end, so the last element is NaN if any is.
+static etx_status find_median_or_nan(etx_builder* builder, uint32_t self,
+                                     size_t axis, etx_dim size,
+                                     uint32_t* pair) {
+  etx_symbols* const symbols = &builder->method->symbols;
+  uint32_t all[2], last[2];
+  uint32_t is_nan = 0;
+  etx_dim end = 0, middle = 0;
+  ETX_TRY(sorted_before_nan(builder, self, &all[0]));
+  all[1] = all[0];
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, size, 1, &end));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MAXIMUM, end, 0, &end));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, end, 2, &middle));
+  ETX_TRY(slice_at(builder, all, axis, middle, pair));
+  ETX_TRY(slice_at(builder, all, axis, end, last));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_isnan_out, last[0], &is_nan));
+  return etx_build_where(builder, is_nan, last[0], pair[0], &pair[0]);
+}
+
+static etx_status find_nanmedian_or_nan(etx_builder* builder, uint32_t self,
+                                        size_t axis, etx_dim size,
+                                        uint32_t* pair) {
+  uint32_t all = 0, index = 0;
+  ETX_TRY(middle_of_numbers(builder, self, axis, size, &index));
+  ETX_TRY(sorted_before_nan(builder, self, &all));
+  const etx_ir_arg args[] = {etx_ir_value_arg(all), etx_ir_int((etx_dim)axis),
+                             etx_ir_value_arg(index)};
+  return etx_build_op(builder, ETX_OP_gather_out, args, 3, &pair[0]);
+}
+
+// median, nanmedian(self): over all elements. The median of no floats is NaN.
+// That of no integers is their least number, which is not supported.
+static etx_status select_of_all(etx_builder* builder, pair_function find,
+                                pair_function find_or_nan) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   etx_dim count = 0;
+  int64_t low = 0;
+  int64_t high = 0;
   ETX_TRY(etx_builder_product(builder, shape.dims, 0, shape.rank, &count));
+  etx_symbols_bounds(&builder->method->symbols, count, &low, &high);
+  if (low == 0 && has_nan(shape.dtype)) find = find_or_nan;
   ETX_TRY(etx_build_view(builder, self, &count, 1, &builder->args[0].as.value));
   return select_along(builder, find, 0, false);
 }
 
 etx_status etx_lowering_median_all(etx_builder* builder) {
-  return select_of_all(builder, find_median);
+  return select_of_all(builder, find_median, find_median_or_nan);
 }
 
 etx_status etx_lowering_nanmedian_all(etx_builder* builder) {
-  return select_of_all(builder, find_nanmedian);
+  return select_of_all(builder, find_nanmedian, find_nanmedian_or_nan);
 }
 
 static etx_status find_kth(etx_builder* builder, uint32_t self, size_t axis,
@@ -218,6 +271,10 @@ static etx_status find_kth(etx_builder* builder, uint32_t self, size_t axis,
     return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
                          "'k' is %i, outside a dimension of size %i", position,
                          size);
+  }
+  if (etx_dim_is_number(position)) {
+    ETX_TRY(etx_build_at_least(builder, size, position,
+                               "the dimension has at least k elements"));
   }
   ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
                             position, 1, &index));

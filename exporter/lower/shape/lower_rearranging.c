@@ -42,6 +42,9 @@ static etx_status wrap_edge(etx_builder* builder, size_t axis, etx_dim before,
                          "size, or by dynamic sizes, is not supported",
                          builder->node->aten);
   }
+  ETX_TRY(etx_build_at_least(
+      builder, size, before > after ? before : after,
+      "circular padding is at most as long as the dimension"));
   if (before != 0) {
     ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
                               size, before, &start));

@@ -44,6 +44,11 @@ etx_status etx_lowering_narrow(etx_builder* builder) {
     ETX_TRY(add(builder, start, shape.dims[axis], &start));
   }
   ETX_TRY(add(builder, start, builder->args[3].as.integer, &end));
+  // Unlike a slice, it has no fewer elements where the dimension is smaller.
+  if (etx_dim_is_number(end)) {
+    ETX_TRY(etx_build_at_least(builder, shape.dims[axis], end,
+                               "the dimension has the elements of the part"));
+  }
   return etx_build_slice(builder, self_of(builder),
                          (etx_dim_slice){axis, start, end, 1},
                          &builder->results[0]);
@@ -372,6 +377,18 @@ static etx_status emit_slice_scatter(etx_builder* builder, uint32_t src,
                       &builder->results[0]);
 }
 
+// A source of one row must meet a row: it would broadcast to none.
+static etx_status check_source(etx_builder* builder, etx_dim_slice slice) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[1].as.value);
+  etx_dim size = 0;
+  if (slice.axis >= shape.rank || shape.dims[slice.axis] != 1) return ETX_OK;
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
+                            slice.end, slice.start, &size));
+  return etx_build_at_least(builder, size, 1,
+                            "the slice has as many rows as its source");
+}
+
 etx_status etx_lowering_slice_scatter(etx_builder* builder) {
   const etx_shape shape = *etx_builder_shape(builder, self_of(builder));
   size_t axis = 0;
@@ -381,9 +398,9 @@ etx_status etx_lowering_slice_scatter(etx_builder* builder) {
                            &axis));
   ETX_TRY(etx_builder_slice_range(builder, shape.dims[axis], &builder->args[3],
                                   &builder->args[4], &start, &end));
-  return emit_slice_scatter(
-      builder, builder->args[1].as.value,
-      (etx_dim_slice){axis, start, end, builder->args[5].as.integer});
+  const etx_dim_slice slice = {axis, start, end, builder->args[5].as.integer};
+  ETX_TRY(check_source(builder, slice));
+  return emit_slice_scatter(builder, builder->args[1].as.value, slice);
 }
 
 // select_scatter is lowered to a slice_scatter of one index, which can be

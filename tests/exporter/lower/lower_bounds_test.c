@@ -93,6 +93,25 @@ static void two_nodes_raise_a_bound_each(void** state) {
   lowered_close(&l);
 }
 
+// For etx, checks would exclude sizes that are too small.
+static void a_bound_is_raised_where_there_is_no_check(void** state) {
+  lowered l;
+  (void)state;
+  lower_with_bounds(
+      &l,
+      "nodes: [{out: [y, j], op: aten.kthvalue.default, args: [x, 1, 0]}]\n"
+      "outputs: [y]\n",
+      1, 0);
+  lowered_close(&l);
+  lower_with_bounds(
+      &l,
+      "nodes: [{out: y, op: aten.narrow.default, args: [x, 0, 0, 2], type: "
+      "'float32[2, m]'}]\n"
+      "outputs: [y]\n",
+      2, 0);
+  lowered_close(&l);
+}
+
 // torch.export declares sizes that are right for sizes of 2 or more.
 static void declared_sizes_need_not_hold_for_smaller_sizes(void** state) {
   lowered l;
@@ -218,6 +237,7 @@ int main(void) {
       cmocka_unit_test(only_the_bound_that_a_node_needs_is_raised),
       cmocka_unit_test(a_bound_is_raised_no_more_than_needed),
       cmocka_unit_test(two_nodes_raise_a_bound_each),
+      cmocka_unit_test(a_bound_is_raised_where_there_is_no_check),
       cmocka_unit_test(declared_sizes_need_not_hold_for_smaller_sizes),
       cmocka_unit_test(declared_sizes_must_hold_for_larger_sizes),
       cmocka_unit_test(a_check_excludes_one_row_where_none_is_allowed),

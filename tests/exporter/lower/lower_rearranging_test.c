@@ -38,6 +38,26 @@ static void assertions_are_removed(void** state) {
       "return x\n");
 }
 
+// Circular padding takes no element twice on one side.
+static void circular_padding_checks_a_varying_size(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "dims: {n: {min: 1, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[2, n]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.pad.default, args: [x, [1, 2], {str: "
+      "circular}]}\n"
+      "outputs: [y]\n",
+      "y.1: uint8[0] = etx::check_range.(min(n - 1, 1), 1, 1, 'circular "
+      "padding is at most as long as the dimension')\n"
+      "y.2: float32[2, 1] = aten::slice_copy.Tensor_out(x, 1, n - 1, n, 1)\n"
+      "y.3: float32[2, min(n, 2)] = aten::slice_copy.Tensor_out(x, 1, 0, 2, "
+      "1)\n"
+      "y: float32[2, n + min(n, 2) + 1] = aten::cat.out([y.2, x, y.3], 1)\n"
+      "return y\n");
+}
+
 static void padding_modes(void** state) {
   (void)state;
   expect_lowered(
@@ -120,6 +140,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(diff_takes_prepend_and_append),
       cmocka_unit_test(assertions_are_removed),
+      cmocka_unit_test(circular_padding_checks_a_varying_size),
       cmocka_unit_test(padding_modes),
       cmocka_unit_test(unfold_is_one_operator),
       cmocka_unit_test(diagonal_scatter_is_a_slice_scatter_with_a_step),

@@ -45,7 +45,9 @@ etx_status etx_lowering_narrow(etx_builder* builder) {
   }
   ETX_TRY(add(builder, start, builder->args[3].as.integer, &end));
   // Unlike a slice, it has no fewer elements where the dimension is smaller.
-  if (etx_dim_is_number(end)) {
+  // Sizes that data decide are checked where they become known.
+  if (etx_dim_is_number(end) &&
+      etx_symbols_late_in(&builder->method->symbols, shape.dims[axis]) == 0) {
     ETX_TRY(etx_build_at_least(builder, shape.dims[axis], end,
                                "the dimension has the elements of the part"));
   }

@@ -378,6 +378,9 @@ ETX_MUST_USE etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner,
                                                const etx_json* inputs,
                                                size_t index,
                                                size_t* out_position);
+// ETX_UNSUPPORTED if the node says that its sub-graph writes into operands.
+ETX_MUST_USE etx_status
+etx_pt2_check_operands_unwritten(etx_pt2_graph* graph, const etx_json* inputs);
 // The operands at argument `index` of the node: tensors, sizes and integers.
 ETX_MUST_USE etx_status etx_pt2_operands(etx_pt2_graph* graph,
                                          const etx_json* inputs, size_t index,

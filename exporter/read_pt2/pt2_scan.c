@@ -46,6 +46,7 @@ static etx_status read_scan_call(etx_pt2_graph* graph, const etx_json* node,
   ETX_TRY(etx_pt2_text(graph, node, "target", &target));
   ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
   ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &out->outputs));
+  ETX_TRY(etx_pt2_check_operands_unwritten(graph, inputs));
   const size_t first = is_map(target) ? 1 : 0;
   if (inputs->count != 4 - first) {
     return etx_pt2_fail_malformed(graph,

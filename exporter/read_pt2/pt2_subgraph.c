@@ -67,6 +67,23 @@ etx_status etx_pt2_subgraph_input(etx_pt2_graph* inner, const etx_json* inputs,
   return etx_pt2_find_tensor(inner, name, out_position);
 }
 
+etx_status etx_pt2_check_operands_unwritten(etx_pt2_graph* graph,
+                                            const etx_json* inputs) {
+  for (size_t i = 0; i < inputs->count; ++i) {
+    const etx_json* const name = etx_json_member(&inputs->items[i], "name");
+    if (name == NULL || name->kind != ETX_JSON_STRING ||
+        !etx_text_is(name->string, "mutated_arg_indices")) {
+      continue;
+    }
+    return etx_pt2_fail_unsupported(
+        graph,
+        "the sub-graph writes into a tensor that it gets from outside. PyTorch "
+        "allows this only without gradients: compute a new tensor, and return "
+        "it from the sub-graph");
+  }
+  return ETX_OK;
+}
+
 etx_status etx_pt2_operands(etx_pt2_graph* graph, const etx_json* inputs,
                             size_t index, const etx_json** out) {
   static const char* const lists[] = {"as_tensors", "as_sym_ints", "as_ints"};

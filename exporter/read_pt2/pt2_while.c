@@ -46,6 +46,7 @@ static etx_status read_while_call(etx_pt2_graph* graph, const etx_json* node,
   const etx_json* inputs = NULL;
   ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
   ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &out->outputs));
+  ETX_TRY(etx_pt2_check_operands_unwritten(graph, inputs));
   if (inputs->count != ARGUMENTS) {
     return etx_pt2_fail_malformed(
         graph, "torch.while_loop should have 4 arguments, found %z",

@@ -345,6 +345,12 @@ static void in_place_writes_with_stale_views_are_unsupported(void** state) {
                    "torch.ops.aten.sub_.Tensor",
                    "writes into a tensor that the sub-graph of a torch.cond, a "
                    "loop or torch.vmap gets from outside");
+  assert_change_of(
+      PT2 "loops/count.pt2", MODEL, "higher_order.while_loop\", \"inputs\": [",
+      "higher_order.while_loop\", \"inputs\": [{\"name\": "
+      "\"mutated_arg_indices\", \"arg\": {\"as_string\": \"2\"}, "
+      "\"kind\": 2}, ",
+      "the sub-graph writes into a tensor that it gets from outside");
 }
 
 static void damaged_associative_scans_are_refused(void** state) {

@@ -31,8 +31,10 @@ def run(*words):
 
 
 def methods_of(etx, program, *words):
+    """The facts of methods by name, those of variants among them."""
     facts = json.loads(run(etx, "inspect", program, "--json", *words))
-    return {method["name"]: method for method in facts["methods"]}
+    return {plan["name"]: plan for method in facts["methods"]
+            for plan in [method, *method.get("variants", [])]}
 
 
 def at_words(sizes):
@@ -54,17 +56,24 @@ def sizes_at(symbols, step, count):
     return sizes
 
 
-def plan_fixed(etx, directory, sizes, program):
-    """Plans a variant for one size of each symbol, in which these are numbers:
-    method NAME@1. False if a condition of the model excludes the sizes."""
-    option = ";".join(f"{name}={size}" for name, size in sizes.items())
-    try:
-        run(etx, "plan", directory, "-o", program, "--specialize", option)
-    except RuntimeError as error:
-        if "no size within the bounds meets" not in str(error):
-            raise
-        return False
-    return True
+def input_symbols(facts):
+    """The symbols of a method that are sizes of inputs; data may set others."""
+    return [symbol for symbol in facts["symbols"]
+            if any(dim["symbol"] == symbol["name"]
+                   for port in facts["inputs"] for dim in port["dims"])]
+
+
+def option_for(method, sizes):
+    return method + ":" + ";".join(f"{name}={size}"
+                                   for name, size in sizes.items())
+
+
+def plan_fixed(etx, directory, method, sizes, program):
+    """Plans a variant of `method` for these sizes, in which they are numbers:
+    METHOD@1. False if a condition of the model excludes the sizes."""
+    run(etx, "plan", directory, "-o", program, "--specialize",
+        option_for(method, sizes))
+    return method + "@1" in methods_of(etx, program)
 
 
 def compare(etx, directory, name, symbols, root, count):
@@ -73,7 +82,7 @@ def compare(etx, directory, name, symbols, root, count):
     fixed = os.path.join(root, "fixed.pte")
     for step in range(count):
         sizes = sizes_at(symbols, step, count)
-        if not plan_fixed(etx, directory, sizes, fixed):
+        if not plan_fixed(etx, directory, name, sizes, fixed):
             continue
         facts = methods_of(etx, os.path.join(root, "all.pte"),
                            *at_words(sizes))[name]
@@ -89,10 +98,7 @@ def measure(etx, directory, count):
         program = os.path.join(root, "all.pte")
         run(etx, "plan", directory, "-o", program)
         for name, facts in methods_of(etx, program).items():
-            symbols = [s for s in facts["symbols"]
-                       if any(dim["symbol"] == s["name"]
-                              for port in facts["inputs"]
-                              for dim in port["dims"])]
+            symbols = input_symbols(facts)
             if symbols and facts["scratch_bytes"] > 0:
                 found.append((name, facts["scratch_bytes"],
                               compare(etx, directory, name, symbols, root,

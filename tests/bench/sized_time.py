@@ -55,7 +55,7 @@ def measure(words, directory, root):
     rows = []
     for step in range(words.sizes):
         sizes = sizes_at(facts["symbols"], step, words.sizes)
-        if not plan_fixed(words.etx, directory, sizes, fixed):
+        if not plan_fixed(words.etx, directory, name, sizes, fixed):
             continue
         ratio, least = compare(words, fixed, every, name,
                                dim_words(facts, sizes))

@@ -1,27 +1,29 @@
 #!/usr/bin/env python3
 """Kernels and copies at several sizes beside those of plans for each size.
 
-    sized_work.py ETX [--sizes N] [--jobs N] [--specialize OPTION]...
+    sized_work.py ETX [--sizes N] [--jobs N] [--ones]
                   [--markdown FILE [--section NAME]] DIRECTORY...
 
 For each size, counts the kernels that a call runs, the copies among them
 (kernels that only move data) and the bytes that these read and write: in the
 program for all sizes, and in one that was planned for this size alone. Ends
 with 1 if the former runs more kernels, makes more copies or moves more bytes.
---specialize gives the program for all sizes these variants. Directories are
-those of sized_models.py and sized_unseen.py.
+--ones gives the program for all sizes variants in which symbols are 1. The
+directories are those of sized_models.py and sized_unseen.py.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import sys
 import tempfile
 
 from figures import write_markdown
-from sized_scratch import methods_of, plan_fixed, run, sizes_at
+from sized_scratch import (input_symbols, methods_of, option_for, plan_fixed,
+                           run, sizes_at)
 from sized_time import dim_words
 
 Work = collections.namedtuple("Work", "kernels copies bytes operators")
@@ -40,26 +42,47 @@ def work_of(etx, program, name, dims):
                 sum(o["cost"]["bytes"] for o in moves), calls)
 
 
-def compare(etx, directory, variants, count, root):
+def ones(etx, directory, facts, root):
+    """Options for variants in which symbols are 1, as many as possible first.
+    A model may exclude some of them."""
+    names = [symbol["name"] for symbol in input_symbols(facts)
+             if symbol["minimum"] <= 1]
+    options, trial = [], os.path.join(root, "trial.pte")
+    for count in range(len(names), 0, -1):
+        for chosen in itertools.combinations(names, count):
+            sizes = dict.fromkeys(chosen, 1)
+            if plan_fixed(etx, directory, facts["name"], sizes, trial):
+                options.append("--specialize=" +
+                               option_for(facts["name"], sizes))
+    return options
+
+
+def compare(words, directory, facts, root):
     """Rows of (sizes, work of the program for all, of that for these)."""
     every, fixed = os.path.join(root, "all.pte"), os.path.join(root, "one.pte")
-    run(etx, "plan", directory, "-o", every, *variants)
-    name, facts = next((name, facts) for name, facts in
-                       methods_of(etx, every).items() if facts["symbols"])
-    rows = []
-    for step in range(count):
-        sizes = sizes_at(facts["symbols"], step, count)
-        if plan_fixed(etx, directory, sizes, fixed):
+    name, rows = facts["name"], []
+    options = ones(words.etx, directory, facts, root) if words.ones else []
+    run(words.etx, "plan", directory, "-o", every, *options)
+    for step in range(words.sizes):
+        sizes = sizes_at(input_symbols(facts), step, words.sizes)
+        if plan_fixed(words.etx, directory, name, sizes, fixed):
             rows.append((sizes,
-                         work_of(etx, every, name, dim_words(facts, sizes)),
-                         work_of(etx, fixed, name + "@1", [])))
+                         work_of(words.etx, every, name,
+                                 dim_words(facts, sizes)),
+                         work_of(words.etx, fixed, name + "@1", [])))
     return rows
 
 
 def measure(words, directory):
-    variants = [f"--specialize={option}" for option in words.specialize]
+    """Pairs of a label and the rows of a method with symbols."""
+    label = os.path.basename(directory.rstrip("/"))
     with tempfile.TemporaryDirectory() as root:
-        return compare(words.etx, directory, variants, words.sizes, root)
+        program = os.path.join(root, "program.pte")
+        run(words.etx, "plan", directory, "-o", program)
+        methods = methods_of(words.etx, program)
+        return [(label if len(methods) == 1 else f"{label} {name}",
+                 compare(words, directory, facts, root))
+                for name, facts in methods.items() if input_symbols(facts)]
 
 
 def is_more(row):
@@ -75,6 +98,14 @@ def differences(every, one):
              for name in names]
     return ", ".join(f"{name} {mine}/{other}" for name, mine, other in pairs
                      if mine != other)
+
+
+def print_rows(label, rows):
+    for sizes, every, one in rows:
+        more = " MORE" if is_more((sizes, every, one)) else ""
+        print(f"{label} {sizes}: kernels {every.kernels} / {one.kernels}, "
+              f"copies {every.copies} / {one.copies}, bytes {every.bytes} / "
+              f"{one.bytes}{more} [{differences(every, one)}]", flush=True)
 
 
 def table_row(label, rows):
@@ -95,8 +126,7 @@ def main():
     parser.add_argument("directories", nargs="+")
     parser.add_argument("--sizes", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--specialize", action="append", default=[],
-                        metavar="OPTION")
+    parser.add_argument("--ones", action="store_true")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--section", default="sized work", metavar="NAME")
     words = parser.parse_intermixed_args()
@@ -104,21 +134,13 @@ def main():
              "|---|---|---|---|---|---|---|"]
     pairs, more = 0, 0
     with concurrent.futures.ThreadPoolExecutor(words.jobs) as pool:
-        tasks = [(directory, pool.submit(measure, words, directory))
-                 for directory in words.directories]
-        for directory, task in tasks:
-            label = os.path.basename(directory.rstrip("/"))
-            rows = task.result()
-            for row in rows:
-                sizes, every, one = row
-                print(f"{label} {sizes}: kernels {every.kernels} / "
-                      f"{one.kernels}, copies {every.copies} / {one.copies}, "
-                      f"bytes {every.bytes} / {one.bytes}"
-                      f"{' MORE' if is_more(row) else ''} "
-                      f"[{differences(every, one)}]", flush=True)
-            pairs += len(rows)
-            more += sum(map(is_more, rows))
-            lines.append(table_row(label, rows))
+        for found in pool.map(lambda directory: measure(words, directory),
+                              words.directories):
+            for label, rows in found:
+                print_rows(label, rows)
+                pairs += len(rows)
+                more += sum(map(is_more, rows))
+                lines.append(table_row(label, rows))
     lines += ["", f"{pairs} sizes; at {more} of them the program for all sizes "
               f"does more."]
     print("\n".join(lines))

@@ -19,17 +19,24 @@
 #define SECOND(first, second, ...) second
 #define EXPANDED(...) SECOND(__VA_ARGS__)
 
-// Without the attribute, compilers align each object to 32 bytes.
-#define OP(symbol, op_name, op_overload, text, return_slot, shape_rule, \
-           shared)                                                      \
-  __attribute__((aligned(8))) const etx_op etx_op_row_##symbol = {      \
-      .id = ETX_OP_##symbol,                                            \
-      ETX_OP_NAME(op_name, op_overload),                                \
-      .may_size_by_data = EXPANDED(BY_DATA_##shape_rule, false, ),      \
-      .arguments = text,                                                \
-      .result = ETX_RESULT_##return_slot,                               \
-      .in_place = ETX_IN_PLACE_##shared,                                \
-      .shape = etx_shape_##shape_rule,                                  \
+// Names and argument texts are objects, too: a linker keeps or drops the string
+// literals of a file together. Without the attributes, compilers align objects
+// to 32 bytes.
+#define TEXT __attribute__((aligned(1))) static const char
+#define OP(symbol, op_name, op_overload, text, return_slot, shape_rule,        \
+           shared)                                                             \
+  TEXT name_##symbol[] = op_name;                                              \
+  TEXT arguments_##symbol[] = text;                                            \
+  __attribute__((aligned(8))) const etx_op etx_op_row_##symbol = {             \
+      .id = ETX_OP_##symbol,                                                   \
+      .name = name_##symbol,                                                   \
+      .overload = op_overload,                                                 \
+      .lengths = ETX_OP_LENGTHS(sizeof(op_name) - 1, sizeof(op_overload) - 1), \
+      .may_size_by_data = EXPANDED(BY_DATA_##shape_rule, false, ),             \
+      .arguments = arguments_##symbol,                                         \
+      .result = ETX_RESULT_##return_slot,                                      \
+      .in_place = ETX_IN_PLACE_##shared,                                       \
+      .shape = etx_shape_##shape_rule,                                         \
   };
 #include "format/ops/op_schema.def"
 #undef OP

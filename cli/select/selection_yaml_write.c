@@ -97,7 +97,8 @@ static void put_flag(yaml_writer* w, const char* key, bool flag) {
 }
 
 // Writes what follows the key of a list.
-static void put_list(yaml_writer* w, const char* indent, const etx_text_set* set) {
+static void put_list(yaml_writer* w, const char* indent,
+                     const etx_text_set* set) {
   put(w, set->count == 0 ? ": []\n" : ":\n");
   for (size_t i = 0; i < set->count; ++i) {
     put(w, indent);

@@ -48,6 +48,7 @@ static bool read_word(etx_text word, etx_memory_row* memory) {
 }
 
 static bool read_memory(etx_text text, etx_memory_row* memory) {
+  if (text.size == 0 || text.data[text.size - 1] == ',') return false;
   etx_text head = take_part(&text, ',');
   const bool has_bytes = memchr(head.data, '=', head.size) != NULL;
   memory->name = take_part(&head, '=');

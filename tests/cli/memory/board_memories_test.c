@@ -177,10 +177,38 @@ static void blocks_that_are_too_small_are_refused(void** state) {
   etx_pte_file_close(&file);
 }
 
+// A plan that fails leaves the file of an earlier one as it was.
+static void what_does_not_fit_is_refused(void** state) {
+  (void)state;
+  static const char methods[] = ETX_TEST_DATA "/pt2/gru";
+  char program[512];
+  etx_pte_file file;
+  plan_set("gru", NULL, &file);
+  const size_t before = file.program.size;
+  etx_pte_file_close(&file);
+  snprintf(program, sizeof program, "%s/gru.pte", command_directory);
+  command_expect_err(3,
+                     WORDS(ETX, "plan", methods, "-o", program, "--memory",
+                           "a=64", "--memory", "b=64"),
+                     "memory 'b' has 64 bytes");
+  command_expect_err(3,
+                     WORDS(ETX, "plan", methods, "-o", program, "--memory",
+                           "a=64", "--memory", "b=160,state"),
+                     "are live at one time");
+  command_expect_err(2,
+                     WORDS(ETX, "plan", methods, "-o", program, "--memory",
+                           "a=64", "--memory", "b", "--parallel-regions"),
+                     "parallel regions");
+  assert_ok(etx_pte_file_open(&file, program, &diag));
+  assert_int_equal(file.program.size, before);
+  etx_pte_file_close(&file);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls_in_two_memories_have_the_same_bytes),
       cmocka_unit_test(blocks_that_are_too_small_are_refused),
+      cmocka_unit_test(what_does_not_fit_is_refused),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -422,28 +422,30 @@ static etx_status concurrent_entry(etx_program_file* program,
                        reason.text);
 }
 
+// An entry that is the text of an option of etx plan.
+static etx_status option_entry(etx_program_file* program, const char* key,
+                               const etx_yaml* node,
+                               etx_status (*add)(etx_ir_module* module,
+                                                 etx_text text, etx_diag* diag),
+                               etx_diag* diag) {
+  etx_diag reason;
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, key, diag));
+  etx_diag_init(&reason);
+  const etx_status status = add(program->module, node->text, &reason);
+  if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
+  return etx_yaml_fail(node, diag, "%s", reason.text);
+}
+
 static etx_status memory_entry(etx_program_file* program, const etx_yaml* key,
                                const etx_yaml* node, etx_diag* diag) {
-  etx_diag reason;
   (void)key;
-  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "memories", diag));
-  etx_diag_init(&reason);
-  const etx_status status =
-      etx_memory_list_add(program->module, node->text, &reason);
-  if (status != ETX_BAD_ARGUMENT) return status;
-  return etx_yaml_fail(node, diag, "%s", reason.text);
+  return option_entry(program, "memories", node, etx_memory_list_add, diag);
 }
 
 static etx_status quantize_entry(etx_program_file* program, const etx_yaml* key,
                                  const etx_yaml* node, etx_diag* diag) {
-  etx_diag reason;
   (void)key;
-  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "quantize", diag));
-  etx_diag_init(&reason);
-  const etx_status status =
-      etx_quantize_rule_add(program->module, node->text, &reason);
-  if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
-  return etx_yaml_fail(node, diag, "%s", reason.text);
+  return option_entry(program, "quantize", node, etx_quantize_rule_add, diag);
 }
 
 etx_status etx_program_file_apply(etx_program_file* program) {

@@ -25,6 +25,9 @@ done
 translator=$!
 failed=0
 "$python" "$here/tests/interop/run_interop.py" "$build/etx" "${sets[@]}" || failed=$?
+# The same with scratch in two memories, of which the fast one is small.
+"$python" "$here/tests/interop/run_interop.py" "$build/etx" --memory fast=512 --memory slow \
+  "${sets[@]}" || failed=$?
 wait $translator || failed=$?
 cat "$build/translator.txt"
 [ $failed = 0 ] || exit $failed

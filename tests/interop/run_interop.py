@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs recorded call sequences of .pt2 sets in the stock ExecuTorch runtime.
 
-    run_interop.py ETX SET_DIRECTORY...
+    run_interop.py ETX [--memory NAME=BYTES]... SET_DIRECTORY...
 
 Each set (a directory with cases.json, expected.safetensors and .pt2 archives,
 and perhaps the core ATen form in core/) is planned with
 `ETX plan --target executorch`, loaded with the Python package `executorch` and
-called as cases.json says: et_module_init first and at every reset. Compared
+called as cases.json says; with --memory, which etx plan takes, the runtime gives
+each memory a buffer. et_module_init comes first and at every reset. Compared
 are outputs, mutated inputs (which ExecuTorch's runtime shows as leading outputs)
 and every state, read through the method's attribute of that name.
 
@@ -154,8 +155,9 @@ def run_set(path, case, tensors, title):
     return problems == 0
 
 
-def plan(etx, directory, output, title):
+def plan(etx, options, directory, output, title):
     command = [etx, "plan", directory, "-o", output, "--target", "executorch"]
+    command += options
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"{title}: etx plan ended with {done.returncode}\n{done.stderr}")
@@ -163,11 +165,16 @@ def plan(etx, directory, output, title):
 
 
 def main():
-    if len(sys.argv) < 3:
+    directories = sys.argv[2:]
+    options = []
+    while directories[:1] == ["--memory"]:
+        options += directories[:2]
+        directories = directories[2:]
+    if not directories:
         print(__doc__)
         return 2
     good = True
-    for directory in sys.argv[2:]:
+    for directory in directories:
         with open(os.path.join(directory, "cases.json")) as file:
             case = json.load(file)
         tensors = load_file(os.path.join(directory, "expected.safetensors"))
@@ -180,7 +187,7 @@ def main():
             title = os.path.join(name, form)
             with tempfile.TemporaryDirectory() as scratch:
                 output = os.path.join(scratch, "model.pte")
-                planned = plan(sys.argv[1], methods, output, title)
+                planned = plan(sys.argv[1], options, methods, output, title)
                 good &= planned and run_set(output, case, tensors, title)
     return 0 if good else 1
 

@@ -31,7 +31,9 @@
 #define ETX_BUILT_DTYPES UINT32_MAX
 #endif
 
+// The bit of a type in a set of types.
 #define ETX_DTYPE_BIT(NAME) (UINT32_C(1) << ETX_DTYPE_##NAME)
+// True if the set has both types.
 #define ETX_DTYPE_BITS_MEET(bits, A, B) \
   (((bits)&ETX_DTYPE_BIT(A)) != 0 && ((bits)&ETX_DTYPE_BIT(B)) != 0)
 

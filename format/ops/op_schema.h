@@ -89,6 +89,7 @@ typedef struct etx_op {
   .name = (name_text), .overload = (overload_text), \
   .lengths = ETX_OP_LENGTHS(sizeof(name_text) - 1, sizeof(overload_text) - 1)
 
+// The row of each operator, an object of its own.
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
   extern const etx_op etx_op_row_##symbol;
 #include "format/ops/op_schema.def"

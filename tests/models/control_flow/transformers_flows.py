@@ -3,8 +3,14 @@ weights, over sequences of varying length.
 """
 
 import torch
+import transformers
 from transformers import (DeepseekV3Config, DeepseekV3ForCausalLM, MixtralConfig,
                           MixtralForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM)
+
+if int(transformers.__version__.split(".")[0]) < 5:
+    # Their loop over the experts that some token chose is one of Python, which
+    # torch.export refuses.
+    raise ImportError("mixtures of experts can be exported from transformers 5 on")
 
 from .flow_model import Flow, Method, flow
 

@@ -58,18 +58,6 @@ static bool is_associative_scan(const etx_json* node) {
 
 // ---------------------------------------------------------------- JSON
 
-// {"name": name}
-static etx_status named(etx_pool* pool, etx_text name, etx_json* out) {
-  return etx_pt2_json_member_of(pool, "name", etx_pt2_json_string(name), out);
-}
-
-// {"as_tensor": {"name": name}}
-static etx_status tensor_of(etx_pool* pool, etx_text name, etx_json* out) {
-  etx_json inner;
-  ETX_TRY(named(pool, name, &inner));
-  return etx_pt2_json_member_of(pool, "as_tensor", inner, out);
-}
-
 static etx_status integer_of(etx_pool* pool, int64_t value, etx_json* out) {
   const etx_json number = {.kind = ETX_JSON_INT, .integer = value};
   return etx_pt2_json_member_of(pool, "as_int", number, out);
@@ -78,7 +66,7 @@ static etx_status integer_of(etx_pool* pool, int64_t value, etx_json* out) {
 static etx_status add_named(etx_pool* pool, etx_pt2_json_items* list,
                             etx_text name) {
   etx_json item;
-  ETX_TRY(named(pool, name, &item));
+  ETX_TRY(etx_pt2_json_named(pool, name, &item));
   return etx_pt2_add_json(pool, list, no_key, &item);
 }
 
@@ -118,7 +106,7 @@ static etx_status add_function(associative_replacer* g,
                                const given_argument* given, size_t count,
                                etx_text result) {
   etx_json output, outputs;
-  ETX_TRY(tensor_of(g->graph->pool, result, &output));
+  ETX_TRY(etx_pt2_json_tensor(g->graph->pool, result, &output));
   ETX_TRY(etx_pt2_json_list(g->graph->pool, &output, &outputs));
   return add_call(g, c, target, given, count, &outputs);
 }
@@ -263,7 +251,7 @@ static etx_status add_parts(associative_replacer* g, associative_call* c,
   etx_pool* const pool = g->graph->pool;
   given_argument given[MAX_GIVEN] = {
       {"self", {0}}, {"dim", {0}}, {"start", {0}}, {"end", {0}}};
-  ETX_TRY(tensor_of(pool, x, &given[0].value));
+  ETX_TRY(etx_pt2_json_tensor(pool, x, &given[0].value));
   ETX_TRY(integer_of(pool, 0, &given[1].value));
   ETX_TRY(integer_of(pool, 0, &given[2].value));
   ETX_TRY(integer_of(pool, 1, &given[3].value));
@@ -351,7 +339,8 @@ static etx_status replace_node(associative_replacer* g, const etx_json* node) {
   for (size_t i = 0; i < 2 * count && !is_done; ++i) {
     const size_t kind = i < count ? LAST : ROWS;
     etx_json result;
-    ETX_TRY(tensor_of(pool, names[i % count * ADDED + kind], &result));
+    ETX_TRY(
+        etx_pt2_json_tensor(pool, names[i % count * ADDED + kind], &result));
     ETX_TRY(etx_pt2_add_json(pool, &c.results, no_key, &result));
   }
   if (!is_done) ETX_TRY(add_scan(g, &c));
@@ -366,7 +355,7 @@ static etx_status replace_node(associative_replacer* g, const etx_json* node) {
       continue;
     }
     given_argument self = {"self", {0}};
-    ETX_TRY(tensor_of(pool, x, &self.value));
+    ETX_TRY(etx_pt2_json_tensor(pool, x, &self.value));
     ETX_TRY(add_function(g, &c, "torch.ops.aten.alias.default", &self, 1, y));
   }
   ++g->count;

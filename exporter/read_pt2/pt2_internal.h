@@ -593,6 +593,12 @@ ETX_MUST_USE etx_status etx_pt2_json_object(etx_pool* pool,
 // An object with one key.
 ETX_MUST_USE etx_status etx_pt2_json_member_of(etx_pool* pool, const char* key,
                                                etx_json value, etx_json* out);
+// {"name": name}.
+ETX_MUST_USE etx_status etx_pt2_json_named(etx_pool* pool, etx_text name,
+                                           etx_json* out);
+// {"as_tensor": {"name": name}}.
+ETX_MUST_USE etx_status etx_pt2_json_tensor(etx_pool* pool, etx_text name,
+                                            etx_json* out);
 // An array with one item.
 ETX_MUST_USE etx_status etx_pt2_json_list(etx_pool* pool, const etx_json* item,
                                           etx_json* out);

@@ -28,6 +28,16 @@ etx_status etx_pt2_json_member_of(etx_pool* pool, const char* key,
   return etx_pt2_json_object(pool, keys, &value, 1, out);
 }
 
+etx_status etx_pt2_json_named(etx_pool* pool, etx_text name, etx_json* out) {
+  return etx_pt2_json_member_of(pool, "name", etx_pt2_json_string(name), out);
+}
+
+etx_status etx_pt2_json_tensor(etx_pool* pool, etx_text name, etx_json* out) {
+  etx_json inner;
+  ETX_TRY(etx_pt2_json_named(pool, name, &inner));
+  return etx_pt2_json_member_of(pool, "as_tensor", inner, out);
+}
+
 etx_status etx_pt2_json_list(etx_pool* pool, const etx_json* item,
                              etx_json* out) {
   *out = (etx_json){.kind = ETX_JSON_ARRAY, .items = item, .count = 1};

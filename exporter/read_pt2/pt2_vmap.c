@@ -91,19 +91,6 @@ static etx_status result_of(vmap_grouper* g, const etx_json* node,
   return etx_pt2_text(g->graph, tensor, "name", out_name);
 }
 
-// {"name": name}
-static etx_status named(vmap_grouper* g, etx_text name, etx_json* out) {
-  return etx_pt2_json_member_of(g->graph->pool, "name",
-                                etx_pt2_json_string(name), out);
-}
-
-// {"as_tensor": {"name": name}}
-static etx_status tensor_of(vmap_grouper* g, etx_text name, etx_json* out) {
-  etx_json inner;
-  ETX_TRY(named(g, name, &inner));
-  return etx_pt2_json_member_of(g->graph->pool, "as_tensor", inner, out);
-}
-
 static etx_status add(vmap_grouper* g, etx_pt2_json_items* list,
                       const etx_json* item) {
   return etx_pt2_add_json(g->graph->pool, list, no_key, item);
@@ -112,7 +99,7 @@ static etx_status add(vmap_grouper* g, etx_pt2_json_items* list,
 static etx_status add_tensor(vmap_grouper* g, etx_pt2_json_items* list,
                              etx_text name) {
   etx_json tensor;
-  ETX_TRY(tensor_of(g, name, &tensor));
+  ETX_TRY(etx_pt2_json_tensor(g->graph->pool, name, &tensor));
   return add(g, list, &tensor);
 }
 
@@ -139,7 +126,7 @@ static etx_status read_name(vmap_grouper* g, vmap_region* r, etx_text name) {
   etx_json item;
   if (use == NULL || *use != UNUSED) return ETX_OK;
   *use = OUTSIDE;
-  ETX_TRY(named(g, name, &item));
+  ETX_TRY(etx_pt2_json_named(g->graph->pool, name, &item));
   ETX_TRY(add(g, &r->read, &item));
   return add_tensor(g, &r->inputs[1], name);
 }
@@ -240,7 +227,7 @@ static etx_status add_movedim(vmap_grouper* g, etx_pt2_json_items* list,
     etx_json parts[] = {etx_pt2_json_string(etx_text_of(input_names[i])), {0}};
     etx_json input;
     if (i == 0) {
-      ETX_TRY(tensor_of(g, names[0], &parts[1]));
+      ETX_TRY(etx_pt2_json_tensor(g->graph->pool, names[0], &parts[1]));
     } else {
       const etx_json number = {.kind = ETX_JSON_INT, .integer = dims[i - 1]};
       ETX_TRY(etx_pt2_json_member_of(pool, "as_int", number, &parts[1]));
@@ -278,9 +265,9 @@ static etx_status add_row(vmap_grouper* g, vmap_region* r,
     ETX_TRY(add_movedim(g, &g->nodes, names, dims));
     names[0] = names[1];
   }
-  ETX_TRY(named(g, names[0], &item));
+  ETX_TRY(etx_pt2_json_named(g->graph->pool, names[0], &item));
   ETX_TRY(add(g, &r->rows, &item));
-  ETX_TRY(named(g, row, &item));
+  ETX_TRY(etx_pt2_json_named(g->graph->pool, row, &item));
   define(g, r, &item);
   return add_tensor(g, &r->inputs[0], row);
 }

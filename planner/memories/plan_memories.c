@@ -31,6 +31,7 @@ typedef struct memories_planner {
   etx_diag* diag;
   etx_plan_memories_solution* solution;
   etx_plan_partitions parts;
+  uint64_t padding;       // of the topmost block, at most
   uint64_t* weights;      // by number: what a choice should have most of
   uint8_t* is_candidate;  // by number: not yet in a memory
   uint8_t* is_chosen;     // by number, of the part that is planned
@@ -152,10 +153,9 @@ static uint32_t units_within(const etx_plan_partition* part, uint64_t bytes) {
 // on.
 static uint64_t usable(const memories_planner* p, uint64_t capacity,
                        uint64_t i) {
-  const uint64_t padding = etx_plan_granularity(p->given->problem) - 1;
   if (i > 1) return capacity - (capacity >> (SMALLEST_SHIFT - (i - 1)));
   if (i == 1) return capacity;
-  return capacity > UINT64_MAX - padding ? capacity : capacity + padding;
+  return capacity > UINT64_MAX - p->padding ? capacity : capacity + p->padding;
 }
 
 static etx_status choose(memories_planner* p, const etx_plan_partition* part,
@@ -368,6 +368,7 @@ static etx_status no_plan(const memories_planner* p) {
 
 static etx_status solve(memories_planner* p) {
   if (!take(p)) return ETX_OUT_OF_MEMORY;
+  p->padding = etx_plan_granularity(p->given->problem) - 1;
   for (uint64_t mixture = 0; mixture <= MIXTURES; ++mixture) {
     const etx_status status = plan_mixture(p, mixture);
     if (status != ETX_BAD_PLAN) return status;

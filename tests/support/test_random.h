@@ -9,6 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The rounds of a suite that draws its inputs: `count`, or a fifth under an
+// emulator, where each takes twenty times as long.
+#ifdef ETX_TEST_EMULATED
+#define TEST_ROUNDS(count) (((count) + 4) / 5)
+#else
+#define TEST_ROUNDS(count) (count)
+#endif
+
 // Starts the suite's numbers and prints the seed.
 void test_random_start(void);
 

@@ -12,7 +12,7 @@
 #include "tests/support/test_instruction_sets.h"
 
 enum {
-  ROUNDS = 100,
+  ROUNDS = TEST_ROUNDS(100),
   BATCHES = 2,
   HEADS = 12,
   QUERIES = 12,
@@ -115,7 +115,8 @@ static void write_nan_to_hidden_keys(const etx_attention* a) {
   for (size_t row = 0; row < ROWS; ++row) {
     const int64_t visible =
         last[etx_attention_row_offset(a, &a->last_key, row, 0)] + 1;
-    // If masked_score is finite, a row that sees no key gives all keys the same weight.
+    // If masked_score is finite, a row that sees no key gives all keys the same
+    // weight.
     for (size_t k = (size_t)visible; visible > 0 && k < a->keys; ++k) {
       etx_convert(a->key.dtype,
                   (char*)key + etx_attention_row_offset(a, &a->key, row, k) *

@@ -10,7 +10,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 200, MOST = 4096 };
+enum { ROUNDS = TEST_ROUNDS(200), MOST = 4096 };
 
 static float a_elements[MOST], b_elements[MOST];
 

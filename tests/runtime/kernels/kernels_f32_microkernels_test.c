@@ -27,7 +27,7 @@ static __attribute__((noinline)) void copy_some(const float* from, float* to,
 #define etx_f32_microkernels_avx512 loops_of_64_bytes
 #include "runtime/kernels/arch/x86/f32_microkernels_avx512.c"
 
-enum { ROUNDS = 300, MOST = 70, PITCH = 96 };
+enum { ROUNDS = TEST_ROUNDS(300), MOST = 70, PITCH = 96 };
 
 static float left[MOST * PITCH], right[MOST * PITCH];
 static float one[MOST * PITCH], other[MOST * PITCH];

@@ -15,7 +15,7 @@
 
 // Sizes are drawn again until a product has at most MOST_WORK multiply-adds:
 // the reference computes them one by one, on processors that may be emulated.
-enum { ROUNDS = 400, MOST_WORK = 300000 };
+enum { ROUNDS = TEST_ROUNDS(400), MOST_WORK = 300000 };
 
 typedef struct gemm_operands {
   etx_gemm p;
@@ -298,8 +298,7 @@ static void panels_have_the_bits_of_their_order(void** state) {
     const size_t drawn[] = {random_size(40), 16 * random_size(9),
                             random_size(100)};
     if (i >= SIZES) s = drawn;
-    gemm_operands o =
-        operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], true);
+    gemm_operands o = operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], true);
     assert_true(test_block_end(&o.right));
     o.right = random_block(s[1] * s[2], ETX_DTYPE_FLOAT32);
     o.p.right = (const char*)o.right.bytes.data;

@@ -10,7 +10,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 100 };
+enum { ROUNDS = TEST_ROUNDS(100) };
 
 static int32_t counting[4096];
 

@@ -10,7 +10,7 @@
 
 static etx_diag diag;
 
-enum { MOST = 70, ROUNDS = 60 };
+enum { MOST = 70, ROUNDS = TEST_ROUNDS(60) };
 
 static float left[3 * MOST * MOST], right[3 * MOST * MOST];
 static float added[MOST * MOST];

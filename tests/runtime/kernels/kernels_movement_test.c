@@ -11,7 +11,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 100 };
+enum { ROUNDS = TEST_ROUNDS(100) };
 
 // Element i has the value i, so a moved element shows where it came from.
 static int32_t counting[4096];

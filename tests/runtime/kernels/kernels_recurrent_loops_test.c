@@ -12,7 +12,7 @@
 #define etx_recurrent_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/arch/x86/recurrent_loops_avx512.c"
 
-enum { ROUNDS = 300, MOST = 70, PITCH = 96 };
+enum { ROUNDS = TEST_ROUNDS(300), MOST = 70, PITCH = 96 };
 
 static float left[MOST * PITCH], right[MOST * PITCH];
 static float one[MOST * PITCH], other[MOST * PITCH];

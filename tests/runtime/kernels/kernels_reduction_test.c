@@ -11,7 +11,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 100, MAX_ELEMENTS = 40 * 40 * 8 };
+enum { ROUNDS = TEST_ROUNDS(100), MAX_ELEMENTS = 40 * 40 * 8 };
 
 static float elements[MAX_ELEMENTS];
 

@@ -11,7 +11,12 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 150, MOST = 120000, MOST_WORK = 6000000, MOST_RESULTS = 160 };
+enum {
+  ROUNDS = TEST_ROUNDS(150),
+  MOST = 120000,
+  MOST_WORK = 6000000,
+  MOST_RESULTS = 160
+};
 
 static float x[MOST], weights[MOST], panels[MOST], same[MOST];
 static float bias[MOST_RESULTS], row[64];

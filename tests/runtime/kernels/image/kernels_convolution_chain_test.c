@@ -11,7 +11,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 200, MOST = 30000 };
+enum { ROUNDS = TEST_ROUNDS(200), MOST = 30000 };
 
 // A row of a transposed convolution has up to 32 x 3 + 1 results.
 static float x[MOST], weights[MOST], bias[96], same[MOST], row[97];

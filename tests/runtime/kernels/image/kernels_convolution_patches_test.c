@@ -13,7 +13,11 @@
 #include "tests/support/test_random.h"
 #include "tests/support/test_instruction_sets.h"
 
-enum { ROUNDS = 300, MOST_WORK = 400000, MOST_DEEP_WORK = 2000000 };
+enum {
+  ROUNDS = TEST_ROUNDS(300),
+  MOST_WORK = 400000,
+  MOST_DEEP_WORK = 2000000
+};
 
 typedef struct patch_operands {
   etx_convolution dense, sparse;
@@ -295,7 +299,7 @@ static etx_window window_of(int64_t in, int64_t kernel, int64_t stride,
 static void large_tiles_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < TEST_ROUNDS(20); ++round) {
     const etx_window one = {1, 1, 1, 1, 0, 1};
     etx_window windows[] = {one, one, one};
     for (size_t d = 1; d < ETX_SPATIAL; ++d) {
@@ -319,7 +323,7 @@ static void large_tiles_have_the_bits_of_panels(void** state) {
 static void large_windows_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
-  for (int round = 0; round < 16; ++round) {
+  for (int round = 0; round < TEST_ROUNDS(16); ++round) {
     const etx_window one = {1, 1, 1, 1, 0, 1};
     etx_window windows[] = {one, one, one};
     const bool is_line = round % 2 == 0;
@@ -345,7 +349,7 @@ static void large_windows_have_the_bits_of_panels(void** state) {
 static void long_lines_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < TEST_ROUNDS(10); ++round) {
     const etx_window one = {1, 1, 1, 1, 0, 1};
     const etx_window windows[] = {
         one, one,

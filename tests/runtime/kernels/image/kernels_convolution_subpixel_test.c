@@ -12,7 +12,7 @@
 #include "tests/support/test_random.h"
 #include "tests/support/test_instruction_sets.h"
 
-enum { ROUNDS = 300, MOST_WORK = 1000000, THREADS = 3 };
+enum { ROUNDS = TEST_ROUNDS(300), MOST_WORK = 1000000, THREADS = 3 };
 
 typedef struct subpixel_operands {
   etx_convolution c;

@@ -9,7 +9,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 150 };
+enum { ROUNDS = TEST_ROUNDS(150) };
 
 static float input[20000], weight[20000], bias[64];
 

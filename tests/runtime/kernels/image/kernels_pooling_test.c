@@ -11,7 +11,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 300, MAX_ELEMENTS = 12000 };
+enum { ROUNDS = TEST_ROUNDS(300), MAX_ELEMENTS = 12000 };
 
 static float x[MAX_ELEMENTS];
 

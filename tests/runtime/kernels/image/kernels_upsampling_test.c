@@ -11,7 +11,7 @@
 
 static etx_diag diag;
 
-enum { ROUNDS = 60, MAX_ELEMENTS = 3 * 40 * 90 };
+enum { ROUNDS = TEST_ROUNDS(60), MAX_ELEMENTS = 3 * 40 * 90 };
 
 static void add_arguments(test_call* call, const int32_t* sizes,
                           const int32_t* strides, const float* x,

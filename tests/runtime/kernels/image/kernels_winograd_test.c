@@ -14,7 +14,7 @@
 static etx_diag diag;
 
 enum {
-  ROUNDS = 150,
+  ROUNDS = TEST_ROUNDS(150),
   MOST = 60000,  // elements of a tensor
   MOST_WORK = 3000000,
 };
@@ -275,7 +275,7 @@ static double direct_sum(const winograd_case* c, size_t at, double* magnitude) {
 static void results_are_near_the_direct_sums(void** state) {
   (void)state;
   test_random_start();
-  for (size_t round = 0; round < 20; ++round) {
+  for (size_t round = 0; round < TEST_ROUNDS(20); ++round) {
     const winograd_case c = draw_convolution();
     double largest = 0, off = 0;
     for (size_t i = 0; i < elements_of(c.out); ++i) {

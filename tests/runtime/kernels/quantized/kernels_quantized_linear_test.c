@@ -12,7 +12,12 @@
 #include "tests/support/test_random.h"
 #include "tests/support/test_instruction_sets.h"
 
-enum { ROUNDS = 300, MAX_ROWS = 140, MAX_COLUMNS = 70, MAX_RESULTS = 70000 };
+enum {
+  ROUNDS = TEST_ROUNDS(300),
+  MAX_ROWS = 140,
+  MAX_COLUMNS = 70,
+  MAX_RESULTS = 70000
+};
 
 typedef struct linear_case {
   etx_quantized_linear linear;

@@ -260,7 +260,7 @@ static void check_result(const u8_chain_case* c, const void* found) {
 }
 
 static void chains_compute_their_steps(void** state) {
-  enum { ROUNDS = 400 };
+  enum { ROUNDS = TEST_ROUNDS(400) };
   (void)state;
   test_random_start();
   for (size_t round = 0; round < ROUNDS; ++round) {
@@ -273,7 +273,7 @@ static void chains_compute_their_steps(void** state) {
 // Additions of two tensors, products with a row, and chains of one byte have
 // fast paths.
 static void fast_paths_compute_the_same(void** state) {
-  enum { ROUNDS = 600, TEXTS = 8 };
+  enum { ROUNDS = TEST_ROUNDS(600), TEXTS = 8 };
   static const char* const texts[TEXTS] = {
       "x 0 add",      "0 x add",           "x 0 add relu", "x 0 multiply",
       "0 x multiply", "x 0 multiply relu", "x relu",       "0 x neg minimum"};
@@ -375,7 +375,7 @@ static void check_operators(const u8_chain_case* c, const void* found) {
 }
 
 static void chains_are_bit_equal_to_separate_operators(void** state) {
-  enum { ROUNDS = 400 };
+  enum { ROUNDS = TEST_ROUNDS(400) };
   (void)state;
   for (size_t round = 0; round < ROUNDS; ++round) {
     const u8_chain_case c = random_case(false);

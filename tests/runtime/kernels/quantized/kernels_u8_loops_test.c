@@ -13,7 +13,7 @@
 enum {
   MAX_COUNT = 70,  // elements: several vectors and a tail
   MAX_BLOCKS = 16,
-  ROUNDS = 400,
+  ROUNDS = TEST_ROUNDS(400),
 };
 
 static test_block blocks[MAX_BLOCKS];

@@ -389,7 +389,7 @@ static void check_convolution(image_case* c) {
 }
 
 static void convolutions_give_exact_sums(void** state) {
-  enum { ROUNDS = 300 };
+  enum { ROUNDS = TEST_ROUNDS(300) };
   (void)state;
   test_random_start();
   for (size_t round = 0; round < ROUNDS;) {
@@ -405,7 +405,7 @@ static void convolutions_give_exact_sums(void** state) {
 // Rows that the kernel computes in parts, because they have more taps or more
 // bytes than its buffers.
 static void long_rows_give_exact_sums(void** state) {
-  enum { ROUNDS = 60 };
+  enum { ROUNDS = TEST_ROUNDS(60) };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {0};
@@ -442,7 +442,7 @@ static void large_images_give_exact_sums(void** state) {
 // ------------------------------------------------ etx::depthwise_u8
 
 static void depthwise_windows_give_exact_sums(void** state) {
-  enum { ROUNDS = 300, MAX_EXTENT = 64 };
+  enum { ROUNDS = TEST_ROUNDS(300), MAX_EXTENT = 64 };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {0};
@@ -461,7 +461,7 @@ static void depthwise_windows_give_exact_sums(void** state) {
 // ------------------------------------------------ etx::linear_u8
 
 static void linear_gives_exact_sums(void** state) {
-  enum { ROUNDS = 300 };
+  enum { ROUNDS = TEST_ROUNDS(300) };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     static const int64_t lengths[] = {8, 200, 1100, 5000};
@@ -548,7 +548,7 @@ static void expect_max(const image_case* c) {
 }
 
 static void max_pool_gives_the_largest_byte(void** state) {
-  enum { ROUNDS = 300 };
+  enum { ROUNDS = TEST_ROUNDS(300) };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     image_case c = {.groups = 1};
@@ -595,7 +595,7 @@ static void expect_means(const image_case* c) {
 }
 
 static void means_have_exact_sums(void** state) {
-  enum { ROUNDS = 200 };
+  enum { ROUNDS = TEST_ROUNDS(200) };
   (void)state;
   for (size_t round = 0; round < ROUNDS;) {
     const int32_t max_size = one_in(10) ? 300 : 20;

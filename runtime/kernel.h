@@ -93,12 +93,21 @@ typedef struct etx_kernel {
   etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
 } etx_kernel;
 
+// Which calls a selected build is for. A cell is an operator with an element
+// type of a tensor among its arguments or results. `etx select` writes them; a
+// method that needs another cell is refused when it is loaded.
+typedef struct etx_cells {
+  const uint32_t* dtypes;  // for each kernel of the table: a bit for each code
+                           // of dtype.def
+} etx_cells;
+
 // The kernels of a build: what etx_program_open is given. An application may
 // pass fewer rows, in any order, and rows of its own; the linker drops the
 // rest. The operators of a program are looked up in this table alone.
 typedef struct etx_kernel_table {
   const etx_kernel* kernels;  // each operator at most once
   size_t count;               // of kernels
+  const etx_cells* cells;     // NULL: each kernel has all types of the build
 } etx_kernel_table;
 
 // Every kernel of this library, one row per row of op_schema.def, in order.

@@ -4,6 +4,7 @@
 
 #include "cli/select/select_program.h"
 
+#include "runtime/program/cell_check.h"
 #include "runtime/program/unplanned_outputs.h"
 
 enum { KEY_BYTES = 16 + (ETX_MAX_ARGUMENTS + 1) * (8 + 4 * ETX_MAX_RANK) };
@@ -36,24 +37,22 @@ static etx_status put_name(etx_pool* pool, etx_pte_operator op, etx_text* out) {
   return out->data == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
 }
 
-// Adds the types of all tensors of a list, and its first tensor to the key.
-static void add_list(const etx_pte_plan* plan, const etx_pte_value* list,
-                     key_text* key, uint32_t* dtypes) {
-  bool is_first = true;
+// Adds the first tensor of a list to the key.
+static void put_list(const etx_pte_plan* plan, const etx_pte_value* list,
+                     key_text* key) {
   for (size_t i = 0; i < list->as.list.count; ++i) {
     const int64_t index = etx_pte_item_at(list, i);
     if (index < 0) continue;
     const etx_pte_value item = etx_pte_value_at(plan, (size_t)index);
     if (item.kind != ETX_PTE_TENSOR) continue;
-    *dtypes |= UINT32_C(1) << item.as.tensor.dtype;
-    if (is_first) put_tensor(key, &item.as.tensor);
-    is_first = false;
+    put_tensor(key, &item.as.tensor);
+    return;
   }
 }
 
 static etx_status add_call(const etx_pte_plan* plan, etx_pool* pool,
                            const etx_pte_instruction* call,
-                           etx_selection* selection, uint32_t* dtypes) {
+                           etx_selection* selection) {
   etx_text name;
   etx_selected_operator* row = NULL;
   key_text key = {"v1", 2};
@@ -62,16 +61,16 @@ static etx_status add_call(const etx_pte_plan* plan, etx_pool* pool,
     const etx_pte_value value =
         etx_pte_value_at(plan, (size_t)call->arguments[i]);
     if (value.kind == ETX_PTE_TENSOR) {
-      *dtypes |= UINT32_C(1) << value.as.tensor.dtype;
       put_tensor(&key, &value.as.tensor);
     } else if (value.kind >= ETX_PTE_TENSOR_LIST) {
-      add_list(plan, &value, &key, dtypes);
+      put_list(plan, &value, &key);
     }
   }
   ETX_TRY(
       put_name(pool, etx_pte_operator_at(plan, (size_t)call->index), &name));
   ETX_TRY(etx_selection_row(selection, pool, name, &row));
   row->has_kernels = true;
+  row->dtypes |= etx_instruction_dtypes(plan, call);
   for (size_t i = 0; i < row->kernels.count; ++i) {
     const etx_text known = row->kernels.items[i];
     if (known.size == key.size && memcmp(known.data, key.text, key.size) == 0) {
@@ -172,7 +171,7 @@ etx_status etx_select_program(const etx_program* program, etx_text path,
     ETX_TRY(add_operators(&plan, path, pool, selection));
     while (etx_pte_instruction_next(&plan, &cursor, &instruction)) {
       if (instruction.kind == ETX_PTE_KERNEL_CALL) {
-        ETX_TRY(add_call(&plan, pool, &instruction, selection, &facts->dtypes));
+        ETX_TRY(add_call(&plan, pool, &instruction, selection));
       } else {
         facts->is_dynamic = true;
       }

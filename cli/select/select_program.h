@@ -9,7 +9,6 @@
 // What a selection does not say and a build depends on. Those of two programs
 // are united: bits by "or", bytes by the larger one.
 typedef struct etx_selected_facts {
-  uint32_t dtypes;          // a bit for each type of an operator's argument
   bool is_dynamic;          // needs ETX_DYNAMIC
   bool has_data_files;      // some tensors are in data files
   etx_memory_needed bytes;  // of the most demanding method, by kind of memory

@@ -1,6 +1,5 @@
 #include "cli/select/selected_build.h"
 
-#include "cli/select/selection_yaml.h"
 #include "exporter/host/sha256.h"
 #include "runtime/built_types.h"
 
@@ -12,43 +11,50 @@ static bool is_wanted(const etx_selected_operator* row, const etx_op* op) {
   return row->has_all_overloads && etx_text_is(exact.name, op->name);
 }
 
+static bool takes_lists(const etx_op* op) {
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  while (etx_argument_next(&cursor, &argument)) {
+    if (argument.type == ETX_ARGUMENT_TENSORS ||
+        argument.type == ETX_ARGUMENT_OPTIONAL_TENSORS) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What is wanted of each row of op_schema.def.
+typedef struct wanted_kernel {
+  bool is_wanted;
+  uint32_t dtypes;  // of its calls
+} wanted_kernel;
+
 // Marks the operators of a row; false if there is none.
-static bool mark(const etx_selected_operator* row, bool* wanted) {
+static bool mark(const etx_selected_operator* row, wanted_kernel* wanted) {
   bool is_known = false;
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
-    if (!is_wanted(row, etx_op_at((etx_op_id)i))) continue;
-    wanted[i] = true;
+    const etx_op* const op = etx_op_at((etx_op_id)i);
+    if (!is_wanted(row, op)) continue;
+    wanted[i].is_wanted = true;
+    wanted[i].dtypes |=
+        row->is_from_list && takes_lists(op) ? UINT32_MAX : row->dtypes;
     is_known = true;
   }
   return is_known;
 }
 
-// Types that the row's calls may have: all if it does not say.
-static uint32_t dtypes_of(const etx_selected_operator* row) {
-  if (!row->has_kernels) return UINT32_MAX;
-  uint32_t dtypes = 0;
-  for (size_t i = 0; i < row->kernels.count; ++i) {
-    uint32_t types = 0;
-    (void)etx_kernel_key_dtypes(row->kernels.items[i], &types);
-    dtypes |= types;
-  }
-  return dtypes;
-}
-
 static etx_status mark_all(const etx_selection* selection,
-                           const etx_unknown_operators* unknown, bool* wanted,
-                           uint32_t* dtypes, etx_diag* diag) {
+                           const etx_unknown_operators* unknown,
+                           wanted_kernel* wanted, etx_diag* diag) {
   size_t unknown_count = 0;
   for (size_t i = 0; i < selection->count; ++i) {
     const etx_selected_operator* const row = &selection->operators[i];
-    *dtypes |= dtypes_of(row);
     if (mark(row, wanted)) continue;
     unknown->report(unknown->context, row);
     ++unknown_count;
   }
-  if (selection->has_all_operators) {
-    memset(wanted, true, ETX_OP_COUNT * sizeof *wanted);
-    *dtypes = UINT32_MAX;
+  for (size_t i = 0; selection->has_all_operators && i < ETX_OP_COUNT; ++i) {
+    wanted[i] = (wanted_kernel){true, UINT32_MAX};
   }
   if (unknown_count == 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_MISSING_OPERATOR,
@@ -72,6 +78,7 @@ static void find_fingerprint(etx_selected_build* build) {
     const etx_op* const op = build->ops[i];
     etx_sha256_add(&hash, op->name, strlen(op->name) + 1);
     etx_sha256_add(&hash, op->overload, strlen(op->overload) + 1);
+    add_number(&hash, build->op_dtypes[i]);
   }
   add_number(&hash, build->dtypes);
   add_number(&hash, build->widest_set);
@@ -91,22 +98,26 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
                                    const etx_unknown_operators* unknown,
                                    etx_pool* pool, etx_selected_build* build,
                                    etx_diag* diag) {
-  bool wanted[ETX_OP_COUNT] = {false};
-  uint32_t dtypes = facts->dtypes;
-  ETX_TRY(mark_all(selection, unknown, wanted, &dtypes, diag));
+  wanted_kernel wanted[ETX_OP_COUNT] = {{false, 0}};
+  uint32_t dtypes = 0, known = 0;
+  ETX_TRY(mark_all(selection, unknown, wanted, diag));
   build->ops = etx_pool_take(pool, ETX_OP_COUNT * sizeof *build->ops);
-  if (build->ops == NULL) return ETX_OUT_OF_MEMORY;
+  build->op_dtypes =
+      etx_pool_take(pool, ETX_OP_COUNT * sizeof *build->op_dtypes);
+  if (build->ops == NULL || build->op_dtypes == NULL) return ETX_OUT_OF_MEMORY;
   build->count = 0;
-  for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
-    const etx_op* const op = etx_op_at((etx_op_id)i);
-    // The runtime itself makes views.
-    if (wanted[i] && !etx_op_makes_view(op)) build->ops[build->count++] = op;
-  }
-  uint32_t built = 0;
-#define DTYPE(NAME, name, code, bytes, category) built |= UINT32_C(1) << (code);
+#define DTYPE(NAME, name, code, bytes, category) known |= UINT32_C(1) << (code);
 #include "format/tensor/dtype.def"
 #undef DTYPE
-  build->dtypes = ETX_DTYPES_CLOSED(dtypes) & built;
+  for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
+    const etx_op* const op = etx_op_at((etx_op_id)i);
+    dtypes |= wanted[i].dtypes;
+    // The runtime itself makes views.
+    if (!wanted[i].is_wanted || etx_op_makes_view(op)) continue;
+    build->ops[build->count] = op;
+    build->op_dtypes[build->count++] = wanted[i].dtypes & known;
+  }
+  build->dtypes = ETX_DTYPES_CLOSED(dtypes) & known;
   build->is_dynamic = facts->is_dynamic;
   build->has_data_files = facts->has_data_files;
   build->bytes = facts->bytes;

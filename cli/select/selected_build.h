@@ -16,9 +16,10 @@
 
 typedef struct etx_selected_build {
   const etx_op**
-      ops;          // those that want a kernel, in the order of op_schema.def
-  size_t count;     // of ops
-  uint32_t dtypes;  // with all that they bring along
+      ops;  // those that want a kernel, in the order of op_schema.def
+  uint32_t* op_dtypes;  // for each of them the types of its calls: its cells
+  size_t count;         // of ops
+  uint32_t dtypes;      // with all that they bring along
   bool has_messages;
   bool has_verifier;
   bool is_dynamic;

@@ -27,7 +27,14 @@ static etx_status put_rows(const etx_selected_build* build,
                 etx_kernel_symbol(op), etx_kernel_symbol(op),
                 temporary == NULL ? "NULL" : temporary));
   }
-  return put(sink, "};\n");
+  ETX_TRY(put(sink,
+              "};\n\n// The types that each kernel is called with: a bit for "
+              "each code of dtype.def.\n"
+              "static const uint32_t dtypes[] = {\n"));
+  for (size_t i = 0; i < build->count; ++i) {
+    ETX_TRY(put(sink, "    UINT32_C(0x%x),\n", (uint64_t)build->op_dtypes[i]));
+  }
+  return put(sink, "};\nstatic const etx_cells cells = {dtypes};\n");
 }
 
 // Declares the functions of the rows. A function that several kernels share is
@@ -78,19 +85,24 @@ static etx_status write_table(const etx_selected_build* build,
               "               \"this build leaves out dynamic sizes and "
               "control flow, \"\n"
               "               \"which the selection needs: see "
-              "ETX_DYNAMIC\");\n\n"));
+              "ETX_DYNAMIC\");\n"
+              "_Static_assert(ETX_CELLS,\n"
+              "               \"this build does not check the types of "
+              "calls: see ETX_CELLS in \"\n"
+              "               \"selected.cmake\");\n\n"));
   ETX_TRY(put_declarations(build, sink));
   if (build->count == 0) {
-    return put(sink,
-               "const etx_kernel_table etx_selected_kernels = {NULL, 0};\n"
-               "const etx_kernel_table* const etx_default_kernels = "
-               "&etx_selected_kernels;\n");
+    return put(
+        sink,
+        "const etx_kernel_table etx_selected_kernels = {NULL, 0, NULL};\n"
+        "const etx_kernel_table* const etx_default_kernels = "
+        "&etx_selected_kernels;\n");
   }
   ETX_TRY(put(sink, "\n"));
   ETX_TRY(put_rows(build, sink));
   return put(sink,
              "\nconst etx_kernel_table etx_selected_kernels = {\n"
-             "    rows, sizeof rows / sizeof rows[0]};\n"
+             "    rows, sizeof rows / sizeof rows[0], &cells};\n"
              "const etx_kernel_table* const etx_default_kernels =\n"
              "    &etx_selected_kernels;\n");
 }
@@ -188,6 +200,8 @@ static etx_status write_cmake(const etx_selected_build* build,
   ETX_TRY(put_part(sink, "DYNAMIC", build->is_dynamic));
   ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
   ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
+  ETX_TRY(put_part(sink, "CELLS", true));
+  ETX_TRY(put_part(sink, "TESTS", false));
   return put(sink,
              "\n# Gives the target the selected kernels; what they do not use "
              "is not linked.\n"
@@ -210,6 +224,7 @@ static etx_status write_arguments(const etx_selected_build* build,
     ETX_TRY(put(sink, "-DETX_WIDEST_SET=%i\n", (int64_t)build->widest_set));
   }
   if (!build->is_dynamic) ETX_TRY(put(sink, "-DETX_DYNAMIC=0\n"));
+  ETX_TRY(put(sink, "-DETX_CELLS=1\n"));
   if (!build->has_messages) ETX_TRY(put(sink, "-DETX_MESSAGES=0\n"));
   if (!build->has_verifier) ETX_TRY(put(sink, "-DETX_VERIFIER=0\n"));
   ETX_TRY(put(sink,

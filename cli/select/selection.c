@@ -33,6 +33,8 @@ static etx_status unite_row(etx_selection* selection, etx_pool* pool,
   row->is_training |= other->is_training;
   row->has_all_overloads |= other->has_all_overloads;
   row->has_kernels |= other->has_kernels;
+  row->is_from_list |= other->is_from_list;
+  row->dtypes |= other->dtypes;
   ETX_TRY(etx_text_set_unite(&row->debug_info, pool, &other->debug_info));
   return etx_text_set_unite(&row->kernels, pool, &other->kernels);
 }

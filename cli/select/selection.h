@@ -20,6 +20,10 @@ typedef struct etx_selected_operator {
   etx_text_set debug_info;  // the files that want it
   bool has_kernels;         // has a row under `et_kernel_metadata`
   etx_text_set kernels;     // kernel keys: "v1/6;0,1|6;0,1", or "default"
+  bool is_from_list;        // a list of operators has it, not only programs
+  uint32_t dtypes;          // of its calls: a bit for each code of dtype.def. A
+                            // key of a list has only the first tensor of a
+                            // Tensor[] argument
 } etx_selected_operator;
 
 typedef struct etx_selection {

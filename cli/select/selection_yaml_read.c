@@ -85,6 +85,7 @@ static etx_status read_operator(etx_pool* pool, const etx_yaml* name,
       diag));
   ETX_TRY(etx_selection_row(selection, pool, name->text, &row));
   row->is_listed = true;
+  row->is_from_list = true;
   // What ExecuTorch's reader takes for keys that are not there.
   row->is_root = true;
   row->is_training = true;
@@ -105,6 +106,7 @@ static etx_status read_kernels(etx_pool* pool, const etx_yaml* name,
       etx_yaml_expect(node, ETX_YAML_LIST, "the kernels of an operator", diag));
   ETX_TRY(etx_selection_row(selection, pool, name->text, &row));
   row->has_kernels = true;
+  row->is_from_list = true;
   for (size_t i = 0; i < node->count; ++i) {
     const etx_yaml* const key = &node->items[i];
     uint32_t dtypes;
@@ -116,6 +118,7 @@ static etx_status read_kernels(etx_pool* pool, const etx_yaml* name,
                            key->text);
     }
     ETX_TRY(etx_text_set_add(&row->kernels, pool, key->text));
+    row->dtypes |= dtypes;
   }
   return ETX_OK;
 }
@@ -147,6 +150,14 @@ static etx_status refuse_row(etx_pool* pool, const etx_yaml* name,
                        name->text);
 }
 
+// Operators whose kernels the file does not state may be called with any type.
+static void allow_all_dtypes(etx_selection* selection) {
+  for (size_t i = 0; i < selection->count; ++i) {
+    etx_selected_operator* const row = &selection->operators[i];
+    if (!row->has_kernels) row->dtypes = UINT32_MAX;
+  }
+}
+
 etx_status etx_selection_yaml_read(etx_pool* pool, etx_text text,
                                    etx_selection* out_selection,
                                    etx_diag* diag) {
@@ -174,6 +185,7 @@ etx_status etx_selection_yaml_read(etx_pool* pool, etx_text text,
                     &selection.has_all_non_op_selectives, diag));
   ETX_TRY(read_flag(&root, "include_all_operators",
                     &selection.has_all_operators, diag));
+  allow_all_dtypes(&selection);
   *out_selection = selection;
   return ETX_OK;
 }

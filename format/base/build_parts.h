@@ -27,4 +27,12 @@
 #define ETX_DYNAMIC 1
 #endif
 
+// ETX_CELLS: the check that a program calls operators only with the element
+// types that a selected kernel table states (runtime/kernel.h). A build that
+// has all loops of its types needs no such check, so that small builds leave it
+// out unless 'etx select' describes them.
+#ifndef ETX_CELLS
+#define ETX_CELLS ETX_MESSAGES
+#endif
+
 #endif

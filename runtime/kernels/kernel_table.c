@@ -33,7 +33,7 @@ static const etx_kernel rows[ETX_OP_COUNT] = {
 #undef OP
 };
 
-const etx_kernel_table etx_all_kernels = {rows, ETX_OP_COUNT};
+const etx_kernel_table etx_all_kernels = {rows, ETX_OP_COUNT, NULL};
 
 bool etx_kernel_is_left_out(const etx_kernel* kernel) {
   return kernel->prepare == prepare_left_out;

@@ -4,6 +4,7 @@
 #include "runtime/load/method_records.h"
 
 #include "runtime/program/argument_check.h"
+#include "runtime/program/cell_check.h"
 #include "runtime/method/method_error.h"
 
 static etx_status refuse_slot(uint32_t index, const char* what,
@@ -180,6 +181,10 @@ static etx_status decode_call(etx_method* method, etx_operator_cache* operators,
   const etx_value** arguments = method->pointers;
   method->pointers += from->argument_count;
   ETX_TRY(check_arguments(method, known, from, diag));
+  if (ETX_CELLS) {
+    ETX_TRY(etx_cells_check(method->program->kernels, known->kernel,
+                            &method->plan, from, diag));
+  }
   const etx_value* const values = method->values;
   for (size_t i = 0; i < from->argument_count; ++i) {
     arguments[i] = &values[from->arguments[i]];

@@ -95,7 +95,7 @@ static void take_kernels(op_chain* c) {
   c->kernels[0] = (etx_kernel){&etx_op_row_relu_out, prepare_nothing, NULL};
   c->kernels[1] = *etx_kernel_find(&etx_all_kernels, ETX_OP_add_out);
   c->kernels[2] = *etx_kernel_find(&etx_all_kernels, ETX_OP_mm_out);
-  c->table = (etx_kernel_table){c->kernels, 3};
+  c->table = (etx_kernel_table){c->kernels, 3, NULL};
 }
 
 static void set_inputs(op_chain* c) {

@@ -477,7 +477,7 @@ static void count_missing(void* context, etx_text name, etx_text overload,
 
 static void missing_operators_are_named(void** state) {
   (void)state;
-  static const etx_kernel_table none = {NULL, 0};
+  static const etx_kernel_table none = {NULL, 0, NULL};
   instances_fixture f;
   size_t missing = 0;
   const etx_missing_sink sink = {count_missing, &missing};

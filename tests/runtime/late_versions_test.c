@@ -26,7 +26,7 @@ static int make_table(void** state) {
     counting[i] = etx_all_kernels.kernels[i];
     counting[i].prepare = count_and_prepare;
   }
-  counting_table = (etx_kernel_table){counting, etx_all_kernels.count};
+  counting_table = (etx_kernel_table){counting, etx_all_kernels.count, NULL};
   return 0;
 }
 

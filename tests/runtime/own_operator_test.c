@@ -1,5 +1,6 @@
 // Operators of an application: a row of its own in the table that it passes,
-// with a schema, a shape function and a kernel that the library does not have.
+// with a schema, a shape function and a kernel that the library does not have;
+// and a table that states which types its kernels are called with.
 
 #include "format/shapes/op_shapes.h"
 #include "tests/support/assert_status.h"
@@ -145,7 +146,7 @@ static const etx_kernel kernels[] = {
     {&above_row, prepare_above, NULL},
     {&add_to_row, prepare_add_to, NULL},
 };
-static const etx_kernel_table table = {kernels, 4};
+static const etx_kernel_table table = {kernels, 4, NULL};
 
 typedef struct own_fixture {
   test_program* p;
@@ -296,6 +297,55 @@ static void calls_that_the_schema_excludes_are_refused(void** state) {
   test_program_end(f.p);
 }
 
+// ------------------------------------------------ cells: which types a table
+// has
+
+#define FLOATS (UINT32_C(1) << ETX_DTYPE_FLOAT32)
+#define INTEGERS (UINT32_C(1) << ETX_DTYPE_INT64)
+
+static etx_status load_with_cells(own_fixture* f, const uint32_t dtypes[4]) {
+  const etx_cells cells = {dtypes};
+  const etx_kernel_table chosen = {kernels, 4, &cells};
+  return load_with(f, &chosen, NULL);
+}
+
+static void types_that_the_cells_have_are_loaded(void** state) {
+  (void)state;
+  own_fixture f;
+  static const uint32_t dtypes[4] = {FLOATS, 0, 0, 0};
+  start(&f, ETX_DTYPE_FLOAT32, 0);
+  call_scale(&f, test_double(f.p, 2));
+  assert_ok(load_with_cells(&f, dtypes));
+  end(&f);
+}
+
+static void a_type_outside_the_cells_is_refused_by_name(void** state) {
+  (void)state;
+  own_fixture f;
+  static const uint32_t dtypes[4] = {INTEGERS, FLOATS, FLOATS, FLOATS};
+  start(&f, ETX_DTYPE_FLOAT32, 0);
+  call_scale(&f, test_double(f.p, 2));
+  assert_refused(load_with_cells(&f, dtypes), ETX_UNSUPPORTED,
+                 "'my::scale.out' is called with type 'float32', which the "
+                 "selection of this build does not have");
+  test_program_end(f.p);
+}
+
+static void a_type_in_a_list_is_a_cell_too(void** state) {
+  (void)state;
+  own_fixture f;
+  static const uint32_t dtypes[4] = {0, FLOATS, 0, 0};
+  start(&f, ETX_DTYPE_FLOAT32, 0);
+  const int a = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int b = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(2), 16);
+  const int list = test_tensors(f.p, (int[]){a, b}, 2);
+  test_call(f.p, "my::halves", "out", ARGS(f.x, a, a, list));
+  test_output(f.p, a, "");
+  assert_refused(load_with_cells(&f, dtypes), ETX_UNSUPPORTED,
+                 "'my::halves.out' is called with type 'int64'");
+  test_program_end(f.p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_own_kernel_runs),
@@ -305,6 +355,9 @@ int main(void) {
       cmocka_unit_test(an_own_operator_changes_a_state),
       cmocka_unit_test(a_table_without_the_row_is_refused_by_name),
       cmocka_unit_test(another_type_is_refused_by_name),
+      cmocka_unit_test(types_that_the_cells_have_are_loaded),
+      unit_test_with(ETX_CELLS, a_type_outside_the_cells_is_refused_by_name),
+      unit_test_with(ETX_CELLS, a_type_in_a_list_is_a_cell_too),
       unit_test_with(ETX_VERIFIER, calls_that_the_schema_excludes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,5 +191,5 @@ static const etx_kernel kernels[] = {
     {&etx_op_row_slice_copy_tensor_out, prepare_slice, NULL},
 };
 
-const etx_kernel_table test_few_kernels = {kernels,
-                                           sizeof kernels / sizeof kernels[0]};
+const etx_kernel_table test_few_kernels = {
+    kernels, sizeof kernels / sizeof kernels[0], NULL};

@@ -237,7 +237,7 @@ static void open_program(void) {
     now.kernels[i] = etx_all_kernels.kernels[i];
     now.kernels[i].prepare = prepare;
   }
-  now.table = (etx_kernel_table){now.kernels, etx_all_kernels.count};
+  now.table = (etx_kernel_table){now.kernels, etx_all_kernels.count, NULL};
   assert_int_equal(etx_pte_file_open(&now.file, program_path, NULL), ETX_OK);
   assert_int_equal(
       etx_program_open(&now.program, now.file.program, &now.table, NULL, NULL),

@@ -1,0 +1,44 @@
+#include "runtime/program/cell_check.h"
+
+static uint32_t dtype_bit(const etx_pte_plan* plan, int64_t index) {
+  if (index < 0) return 0;
+  if (etx_pte_value_kind(plan, (size_t)index) != ETX_PTE_TENSOR) return 0;
+  etx_pte_value value;
+  etx_pte_value_read(plan, (size_t)index, &value);
+  return UINT32_C(1) << value.as.tensor.dtype;
+}
+
+uint32_t etx_instruction_dtypes(const etx_pte_plan* plan,
+                                const etx_pte_instruction* instruction) {
+  uint32_t dtypes = 0;
+  for (size_t i = 0; i < instruction->argument_count; ++i) {
+    const int64_t index = instruction->arguments[i];
+    const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
+    if (kind != ETX_PTE_TENSOR_LIST && kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
+      dtypes |= dtype_bit(plan, index);
+      continue;
+    }
+    const etx_pte_value list = etx_pte_value_at(plan, (size_t)index);
+    for (size_t k = 0; k < list.as.list.count; ++k) {
+      dtypes |= dtype_bit(plan, etx_pte_item_at(&list, k));
+    }
+  }
+  return dtypes;
+}
+
+etx_status etx_cells_check(const etx_kernel_table* table,
+                           const etx_kernel* kernel, const etx_pte_plan* plan,
+                           const etx_pte_instruction* instruction,
+                           etx_diag* diag) {
+  if (table->cells == NULL || kernel == NULL) return ETX_OK;
+  const uint32_t missing = etx_instruction_dtypes(plan, instruction) &
+                           ~table->cells->dtypes[kernel - table->kernels];
+  if (missing == 0) return ETX_OK;
+  const etx_op* const op = kernel->op;
+  return etx_diag_fail(
+      diag, ETX_UNSUPPORTED,
+      "'%s%s%s' is called with type '%s', which the selection of this build "
+      "does not have: give this program to 'etx select', too, and build again",
+      op->name, op->overload[0] == '\0' ? "" : ".", op->overload,
+      etx_dtype_name((etx_dtype)__builtin_ctz(missing)));
+}

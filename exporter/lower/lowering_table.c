@@ -58,6 +58,15 @@ static bool takes_numbers(const etx_lowering* row) {
   return false;
 }
 
+// Functions that accept a 0-d tensor as the number to fill with.
+static bool takes_fill_tensor(const etx_lowering* row) {
+  return row->function == etx_lowering_scalar_tensor ||
+         row->function == etx_lowering_full ||
+         row->function == etx_lowering_full_like ||
+         row->function == etx_lowering_fill ||
+         row->function == etx_lowering_new_full;
+}
+
 static etx_status bind_item(etx_builder* builder, etx_ir_arg* arg) {
   if (arg->kind == ETX_IR_ARG_NONE || arg->kind == ETX_IR_ARG_VALUE) {
     return ETX_OK;
@@ -93,7 +102,7 @@ static etx_status bind_one(etx_builder* builder, const etx_argument* argument,
     return bind_items(builder, arg);
   }
   if (argument->type == ETX_ARGUMENT_SCALAR && arg->kind == ETX_IR_ARG_VALUE &&
-      !any) {
+      !any && !takes_fill_tensor(builder->row)) {
     return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
                          "argument '%t' of '%t' is a tensor, expected a number",
                          argument->name, builder->node->aten);

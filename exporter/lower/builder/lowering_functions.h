@@ -28,6 +28,22 @@ ETX_MUST_USE etx_status etx_build_count_before(etx_builder* builder,
                                                uint32_t values,
                                                uint32_t boundaries, bool right,
                                                uint32_t* out_value);
+// log(exp(a) + exp(b)) of two tensors of one dtype.
+ETX_MUST_USE etx_status etx_build_logaddexp(etx_builder* builder, uint32_t a,
+                                            uint32_t b, uint32_t* out_value);
+// 0, 1, .. along `axis` of `shape`, with size 1 in the other dimensions.
+ETX_MUST_USE etx_status etx_build_positions(etx_builder* builder,
+                                            const etx_shape* shape, size_t axis,
+                                            uint32_t* out_value);
+// The largest element so far along `axis` of a tensor of integers.
+ETX_MUST_USE etx_status etx_build_running_maximum(etx_builder* builder,
+                                                  uint32_t self, size_t axis,
+                                                  uint32_t* out_value);
+// All elements in order along `dim`, and their indices. A stable sort keeps
+// the order of equal elements; target executorch has none.
+ETX_MUST_USE etx_status etx_build_sorted(etx_builder* builder, uint32_t self,
+                                         etx_dim dim, bool stable,
+                                         bool descending, uint32_t* out_values);
 // Views [.., columns] as [.., 1, columns], for operators over planes, and back.
 ETX_MUST_USE etx_status etx_build_add_row_dim(etx_builder* builder,
                                               uint32_t self, uint32_t* out);

@@ -2,7 +2,15 @@
 
 #include "exporter/lower/builder/lowering_functions.h"
 
-static etx_dtype number_dtype(const etx_ir_arg* number) {
+// The dtype that torch.full gives a number, which may be a 0-d tensor.
+static etx_dtype number_dtype(const etx_builder* builder,
+                              const etx_ir_arg* number) {
+  if (number->kind == ETX_IR_ARG_VALUE) {
+    const etx_dtype dtype = etx_builder_shape(builder, number->as.value)->dtype;
+    return etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING
+               ? ETX_DTYPE_FLOAT32
+               : dtype;
+  }
   if (number->kind == ETX_IR_ARG_BOOL) return ETX_DTYPE_BOOL;
   return number->kind == ETX_IR_ARG_INT ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
 }
@@ -46,11 +54,33 @@ etx_status etx_lowering_arange_step(etx_builder* builder) {
 
 // ------------------------------------------------ filled tensors
 
+// A tensor filled with the only element of another one.
+static etx_status expand_fill(etx_builder* builder, const etx_ir_arg* sizes,
+                              const etx_ir_arg* fill, etx_dtype dtype,
+                              uint32_t* out_value) {
+  etx_dim dims[ETX_MAX_RANK];
+  const size_t rank = sizes->as.list.count;
+  uint32_t value = 0;
+  if (rank > ETX_MAX_RANK) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "tensors of more than %i dimensions are not supported",
+                         (int64_t)ETX_MAX_RANK);
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    dims[i] = sizes->as.list.items[i].as.integer;
+  }
+  ETX_TRY(etx_build_cast(builder, fill->as.value, dtype, &value));
+  return etx_build_expand(builder, value, dims, rank, out_value);
+}
+
 // The sizes are arguments of the node, so that no tensor stays live only for
 // its sizes.
 static etx_status build_filled(etx_builder* builder, const etx_ir_arg* sizes,
                                const etx_ir_arg* fill, etx_dtype dtype,
                                uint32_t* out_value) {
+  if (fill->kind == ETX_IR_ARG_VALUE) {
+    return expand_fill(builder, sizes, fill, dtype, out_value);
+  }
   if (sizes->as.list.count == 0) {
     return etx_build_scalar(builder, fill, dtype, out_value);
   }
@@ -72,7 +102,7 @@ static etx_dtype dtype_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
 etx_status etx_lowering_full(etx_builder* builder) {
   return emit_full(
       builder, &builder->args[0], &builder->args[1],
-      dtype_or(&builder->args[2], number_dtype(&builder->args[1])));
+      dtype_or(&builder->args[2], number_dtype(builder, &builder->args[1])));
 }
 
 static etx_status fill_sizes(etx_builder* builder, int64_t number) {
@@ -125,16 +155,8 @@ etx_status etx_lowering_zero(etx_builder* builder) {
 
 // fill(self, value): the value is a number, or a 0-d tensor.
 etx_status etx_lowering_fill(etx_builder* builder) {
-  const etx_shape shape =
-      *etx_builder_shape(builder, builder->args[0].as.value);
   const etx_ir_arg none = etx_ir_none();
-  if (builder->args[1].kind != ETX_IR_ARG_VALUE) {
-    return fill_like(builder, &builder->args[1], &none);
-  }
-  uint32_t value = 0;
-  ETX_TRY(etx_build_operand(builder, &builder->args[1], shape.dtype, &value));
-  return etx_build_expand(builder, value, shape.dims, shape.rank,
-                          &builder->results[0]);
+  return fill_like(builder, &builder->args[1], &none);
 }
 
 static etx_status new_filled(etx_builder* builder, const etx_ir_arg* fill,
@@ -162,9 +184,9 @@ etx_status etx_lowering_new_full(etx_builder* builder) {
 
 // scalar_tensor(s, dtype, ..)
 etx_status etx_lowering_scalar_tensor(etx_builder* builder) {
-  return etx_build_scalar(builder, &builder->args[0],
-                          dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32),
-                          &builder->results[0]);
+  return etx_build_operand(builder, &builder->args[0],
+                           dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32),
+                           &builder->results[0]);
 }
 
 // ------------------------------------------------ triangles

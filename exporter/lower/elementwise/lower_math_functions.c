@@ -41,31 +41,6 @@ etx_status etx_lowering_erfc(etx_builder* builder) {
                           &builder->results[0]);
 }
 
-// log(exp(a) + exp(b)) = max(a, b) + log1p(exp(-|a - b|)). Where a equals b,
-// the difference is 0, also for infinities.
-etx_status etx_lowering_logaddexp(etx_builder* builder) {
-  etx_dtype dtype;
-  uint32_t pair[2];
-  uint32_t value = 0, most = 0, test = 0, none = 0;
-  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
-  for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &pair[i]));
-  }
-  ETX_TRY(
-      etx_build_binary(builder, ETX_OP_maximum_out, pair[0], pair[1], &most));
-  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, pair[0], pair[1], &value));
-  ETX_TRY(
-      etx_build_binary(builder, ETX_OP_eq_tensor_out, pair[0], pair[1], &test));
-  ETX_TRY(scalar_like(builder, value, 0.0, &none));
-  ETX_TRY(etx_build_where(builder, test, none, value, &value));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_neg_out, value, &value));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_exp_out, value, &value));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_log1p_out, value, &value));
-  return etx_build_binary(builder, ETX_OP_add_out, most, value,
-                          &builder->results[0]);
-}
-
 etx_status etx_lowering_square(etx_builder* builder) {
   const uint32_t self = builder->args[0].as.value;
   return etx_build_binary(builder, ETX_OP_mul_out, self, self,

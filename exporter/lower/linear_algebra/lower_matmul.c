@@ -235,6 +235,50 @@ etx_status etx_lowering_baddbmm(etx_builder* builder) {
   return add_scaled(builder, args[0].as.value, value, &args[3], &args[4]);
 }
 
+// The sum of a[i] @ b[i] over all i, as one product: [N, B, K] viewed as
+// [N, B K], times [B K, M].
+static etx_status sum_of_products(etx_builder* builder, uint32_t a, uint32_t b,
+                                  uint32_t* out_value) {
+  static const size_t order[] = {1, 0, 2};
+  const etx_shape left = *etx_builder_shape(builder, a);
+  const etx_shape right = *etx_builder_shape(builder, b);
+  const bool is_batch = left.rank == 3 && right.rank == 3;
+  const etx_dim common[] = {is_batch ? left.dims[0] : 0,
+                            is_batch ? left.dims[2] : 0};
+  if (!is_batch || !etx_builder_same_dims(builder, common, right.dims, 2)) {
+    return etx_diag_fail(builder->diag, ETX_BAD_ARGUMENT,
+                         "'%t' expects batches of matrices of shapes [B, N, K] "
+                         "and [B, K, M]",
+                         builder->node->aten);
+  }
+  etx_dim rows[] = {left.dims[1], 0};
+  etx_dim columns[] = {0, right.dims[2]};
+  ETX_TRY(etx_builder_product(builder, common, 0, 2, &rows[1]));
+  columns[0] = rows[1];
+  ETX_TRY(etx_build_permute(builder, a, order, &a));
+  ETX_TRY(etx_build_view(builder, a, rows, 2, &a));
+  ETX_TRY(etx_build_view(builder, b, columns, 2, &b));
+  return etx_build_binary(builder, ETX_OP_mm_out, a, b, out_value);
+}
+
+// addbmm(self, a, b, beta, alpha)
+etx_status etx_lowering_addbmm(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
+  uint32_t value = 0;
+  ETX_TRY(sum_of_products(builder, args[1].as.value, args[2].as.value, &value));
+  return add_scaled(builder, args[0].as.value, value, &args[3], &args[4]);
+}
+
+// addr(self, column, row, beta, alpha)
+etx_status etx_lowering_addr(etx_builder* builder) {
+  const etx_ir_arg* const args = builder->args;
+  uint32_t value = 0;
+  ETX_TRY(vector_as_matrix(builder, args[1].as.value, false, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_mul_out, value, args[2].as.value,
+                           &value));
+  return add_scaled(builder, args[0].as.value, value, &args[3], &args[4]);
+}
+
 // addmv(self, mat, vec, beta, alpha)
 etx_status etx_lowering_addmv(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;

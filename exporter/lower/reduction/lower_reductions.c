@@ -180,6 +180,35 @@ etx_status etx_lowering_logsumexp(etx_builder* builder) {
   return ETX_OK;
 }
 
+// log(exp(a) + exp(b)) = max(a, b) + log1p(exp(-|a - b|)). Where a equals b,
+// the difference is 0, also for infinities.
+etx_status etx_build_logaddexp(etx_builder* builder, uint32_t a, uint32_t b,
+                               uint32_t* out_value) {
+  const etx_ir_arg zero = etx_ir_double(0.0);
+  uint32_t value = 0, most = 0, test = 0, none = 0;
+  ETX_TRY(etx_build_binary(builder, ETX_OP_maximum_out, a, b, &most));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, a, b, &value));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_eq_tensor_out, a, b, &test));
+  ETX_TRY(etx_build_scalar(builder, &zero,
+                           etx_builder_shape(builder, value)->dtype, &none));
+  ETX_TRY(etx_build_where(builder, test, none, value, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_abs_out, value, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_neg_out, value, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_exp_out, value, &value));
+  ETX_TRY(etx_build_unary(builder, ETX_OP_log1p_out, value, &value));
+  return etx_build_binary(builder, ETX_OP_add_out, most, value, out_value);
+}
+
+etx_status etx_lowering_logaddexp(etx_builder* builder) {
+  etx_dtype dtype;
+  uint32_t pair[2];
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &pair[i]));
+  }
+  return etx_build_logaddexp(builder, pair[0], pair[1], &builder->results[0]);
+}
+
 // norm.ScalarOpt_dim(self, p, dim, keepdim); p None is 2.
 etx_status etx_lowering_norm(etx_builder* builder) {
   if (builder->args[1].kind == ETX_IR_ARG_NONE) {
@@ -211,6 +240,22 @@ etx_status etx_lowering_norm_all(etx_builder* builder) {
   builder->args[2] = etx_ir_none();
   builder->args[3] = etx_ir_bool(false);
   return etx_lowering_norm(builder);
+}
+
+// dist(self, other, p): the norm of the difference.
+etx_status etx_lowering_dist(etx_builder* builder) {
+  const double order = correction_of(&builder->args[2]);
+  uint32_t value = 0;
+  etx_dtype dtype;
+  uint32_t pair[2];
+  ETX_TRY(etx_builder_result_type(builder, builder->args, 2, &dtype));
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(etx_build_operand(builder, &builder->args[i], dtype, &pair[i]));
+  }
+  ETX_TRY(etx_build_binary(builder, ETX_OP_sub_out, pair[0], pair[1], &value));
+  builder->args[0] = etx_ir_value_arg(value);
+  builder->args[1] = etx_ir_double(order);
+  return etx_lowering_norm_all(builder);
 }
 
 // _weight_norm(v, g, dim): v * (g / norm of v over all other dimensions).

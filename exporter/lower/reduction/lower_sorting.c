@@ -1,13 +1,13 @@
-// sort and argsort, and the elements at one position of the sorted order:
-// median, kthvalue. For target executorch, sorting is topk of all elements.
+// sort and argsort, and elements that are found in the sorted order: median,
+// kthvalue, mode. For target executorch, sorting is topk of all elements.
 
 #include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ sorting
 
-// All elements of one dimension in order, and their indices.
-static etx_status sorted(etx_builder* builder, uint32_t self, etx_dim dim,
-                         bool stable, bool descending, uint32_t* out_values) {
+etx_status etx_build_sorted(etx_builder* builder, uint32_t self, etx_dim dim,
+                            bool stable, bool descending,
+                            uint32_t* out_values) {
   const etx_shape shape = *etx_builder_shape(builder, self);
   size_t axis = 0;
   ETX_TRY(etx_builder_axis(builder, dim, shape.rank, &axis));
@@ -33,24 +33,25 @@ static etx_status sorted(etx_builder* builder, uint32_t self, etx_dim dim,
 
 // sort(self, dim, descending)
 etx_status etx_lowering_sort(etx_builder* builder) {
-  return sorted(builder, builder->args[0].as.value, builder->args[1].as.integer,
-                false, builder->args[2].as.boolean, builder->results);
+  return etx_build_sorted(builder, builder->args[0].as.value,
+                          builder->args[1].as.integer, false,
+                          builder->args[2].as.boolean, builder->results);
 }
 
 // sort.stable(self, stable, dim, descending)
 etx_status etx_lowering_sort_stable(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   const bool stable = args[1].kind == ETX_IR_ARG_BOOL && args[1].as.boolean;
-  return sorted(builder, args[0].as.value, args[2].as.integer, stable,
-                args[3].as.boolean, builder->results);
+  return etx_build_sorted(builder, args[0].as.value, args[2].as.integer, stable,
+                          args[3].as.boolean, builder->results);
 }
 
 // argsort(self, dim, descending)
 etx_status etx_lowering_argsort(etx_builder* builder) {
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(sorted(builder, builder->args[0].as.value,
-                 builder->args[1].as.integer, false,
-                 builder->args[2].as.boolean, values));
+  ETX_TRY(etx_build_sorted(builder, builder->args[0].as.value,
+                           builder->args[1].as.integer, false,
+                           builder->args[2].as.boolean, values));
   builder->results[0] = values[1];
   return ETX_OK;
 }
@@ -59,8 +60,8 @@ etx_status etx_lowering_argsort(etx_builder* builder) {
 etx_status etx_lowering_argsort_stable(etx_builder* builder) {
   const etx_ir_arg* const args = builder->args;
   uint32_t values[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
-  ETX_TRY(sorted(builder, args[0].as.value, args[2].as.integer,
-                 args[1].as.boolean, args[3].as.boolean, values));
+  ETX_TRY(etx_build_sorted(builder, args[0].as.value, args[2].as.integer,
+                           args[1].as.boolean, args[3].as.boolean, values));
   builder->results[0] = values[1];
   return ETX_OK;
 }
@@ -123,7 +124,7 @@ static etx_status find_median(etx_builder* builder, uint32_t self, size_t axis,
   ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, size, 1, &middle));
   ETX_TRY(
       etx_symbols_apply(symbols, ETX_SYMBOL_FLOOR_DIVIDE, middle, 2, &middle));
-  ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
+  ETX_TRY(etx_build_sorted(builder, self, (etx_dim)axis, false, false, all));
   ETX_TRY(slice_at(builder, all, axis, middle, pair));
   if (!has_nan(etx_builder_shape(builder, self)->dtype)) return ETX_OK;
   const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
@@ -169,7 +170,7 @@ static etx_status find_nanmedian(etx_builder* builder, uint32_t self,
     return find_median(builder, self, axis, size, pair);
   }
   ETX_TRY(middle_of_numbers(builder, self, axis, size, &index));
-  ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
+  ETX_TRY(etx_build_sorted(builder, self, (etx_dim)axis, false, false, all));
   for (size_t i = 0; i < 2; ++i) {
     const etx_ir_arg args[] = {etx_ir_value_arg(all[i]),
                                etx_ir_int((etx_dim)axis),
@@ -199,7 +200,7 @@ static etx_status sorted_before_nan(etx_builder* builder, uint32_t self,
   const etx_dim one = 1;
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   uint32_t parts[2];
-  ETX_TRY(sorted(builder, self, 0, false, false, all));
+  ETX_TRY(etx_build_sorted(builder, self, 0, false, false, all));
   parts[0] = all[0];
   ETX_TRY(etx_build_full(builder, &one, 1, etx_ir_double(__builtin_nan("")),
                          dtype, &parts[1]));
@@ -278,7 +279,7 @@ static etx_status find_kth(etx_builder* builder, uint32_t self, size_t axis,
   }
   ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
                             position, 1, &index));
-  ETX_TRY(sorted(builder, self, (etx_dim)axis, false, false, all));
+  ETX_TRY(etx_build_sorted(builder, self, (etx_dim)axis, false, false, all));
   return slice_at(builder, all, axis, index, pair);
 }
 
@@ -286,4 +287,59 @@ static etx_status find_kth(etx_builder* builder, uint32_t self, size_t axis,
 etx_status etx_lowering_kthvalue(etx_builder* builder) {
   return select_along(builder, find_kth, builder->args[2].as.integer,
                       builder->args[3].as.boolean);
+}
+
+// ------------------------------------------------ most frequent
+
+// For each element of a sorted tensor, the number of equal ones before it. A
+// run of equal elements starts where an element differs from the one before.
+static etx_status count_equal_before(etx_builder* builder, uint32_t self,
+                                     size_t axis, etx_dim size,
+                                     uint32_t* out_value) {
+  const etx_ir_arg zero = etx_ir_int(0);
+  const etx_shape shape = *etx_builder_shape(builder, self);
+  uint32_t parts[2];
+  uint32_t start = 0, position = 0, none = 0;
+  etx_dim most = 0;
+  ETX_TRY(etx_symbols_apply(&builder->method->symbols, ETX_SYMBOL_SUBTRACT,
+                            size, 1, &most));
+  ETX_TRY(etx_build_slice(builder, self, (etx_dim_slice){axis, 0, 1, 1},
+                          &parts[0]));
+  ETX_TRY(etx_build_slice(builder, self, (etx_dim_slice){axis, 0, most, 1},
+                          &parts[1]));
+  ETX_TRY(etx_build_concat(builder, parts, 2, axis, &start));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_ne_tensor_out, self, start, &start));
+  ETX_TRY(etx_build_positions(builder, &shape, axis, &position));
+  ETX_TRY(etx_build_scalar(builder, &zero, ETX_DTYPE_INT64, &none));
+  ETX_TRY(etx_build_where(builder, start, position, none, &start));
+  ETX_TRY(etx_build_running_maximum(builder, start, axis, &start));
+  return etx_build_binary(builder, ETX_OP_sub_out, position, start, out_value);
+}
+
+// The end of the first of the longest runs of equal elements: the smallest of
+// the most frequent ones.
+static etx_status find_mode(etx_builder* builder, uint32_t self, size_t axis,
+                            etx_dim size, uint32_t* pair) {
+  uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
+  uint32_t index = 0;
+  ETX_TRY(etx_build_at_least(builder, size, 1, "the dimension has elements"));
+  ETX_TRY(etx_build_sorted(builder, self, (etx_dim)axis,
+                           builder->target == ETX_TARGET_ETX, false, all));
+  ETX_TRY(count_equal_before(builder, all[0], axis, size, &index));
+  const etx_ir_arg largest[] = {etx_ir_value_arg(index),
+                                etx_ir_int((etx_dim)axis), etx_ir_bool(true)};
+  ETX_TRY(etx_build_op(builder, ETX_OP_argmax_out, largest, 3, &index));
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_arg args[] = {etx_ir_value_arg(all[i]),
+                               etx_ir_int((etx_dim)axis),
+                               etx_ir_value_arg(index)};
+    ETX_TRY(etx_build_op(builder, ETX_OP_gather_out, args, 3, &pair[i]));
+  }
+  return ETX_OK;
+}
+
+// mode(self, dim, keepdim)
+etx_status etx_lowering_mode(etx_builder* builder) {
+  return select_along(builder, find_mode, builder->args[1].as.integer,
+                      builder->args[2].as.boolean);
 }

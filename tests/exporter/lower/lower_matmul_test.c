@@ -222,6 +222,34 @@ static void a_bilinear_layer_is_a_linear_one_and_inner_products(void** state) {
       "return z\n");
 }
 
+static void addbmm_is_one_product_over_batches_and_columns(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 0, max: 9}}\n"
+      "inputs: [{name: b, type: 'float32[5]'}, {name: x, type: 'float32[s, 3, "
+      "4]'}, {name: y, type: 'float32[s, 4, 5]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.addbmm.default, args: [b, x, y], kwargs: {alpha: "
+      "2}}\n"
+      "outputs: [z]\n",
+      "z.1: float32[3, s, 4] = aten::permute_copy.out(x, [1, 0, 2])\n"
+      "z.2: float32[3, 4*s] = aten::view_copy.out(z.1, [3, 4*s])\n"
+      "z.3: float32[4*s, 5] = aten::view_copy.out(y, [4*s, 5])\n"
+      "z.4: float32[3, 5] = aten::mm.out(z.2, z.3)\n"
+      "z: float32[3, 5] = aten::add.out(b, z.4, 2)\n"
+      "return z\n");
+  // Equal products of sizes, but not equal sizes.
+  expect_refused(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: b, type: 'float32[5]'}, {name: x, type: 'float32[2, 3, "
+      "4]'}, {name: y, type: 'float32[4, 2, 5]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.addbmm.default, args: [b, x, y]}\n"
+      "outputs: [z]\n",
+      "expects batches of matrices of shapes [B, N, K] and [B, K, M]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(linear_keeps_the_layout_of_its_weight),
@@ -232,6 +260,7 @@ int main(void) {
       cmocka_unit_test(grouped_attention_repeats_no_key),
       cmocka_unit_test(stock_attention_transposes_keys),
       cmocka_unit_test(a_beta_of_zero_leaves_self_out),
+      cmocka_unit_test(addbmm_is_one_product_over_batches_and_columns),
       cmocka_unit_test(a_bilinear_layer_is_a_linear_one_and_inner_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

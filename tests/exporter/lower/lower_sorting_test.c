@@ -1,4 +1,4 @@
-// Lowering of median, kthvalue, cummax and cummin.
+// Lowering of median, kthvalue, mode, quantile, cummax and cummin.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -187,6 +187,84 @@ static void cummax_is_a_kernel_of_etx(void** state) {
                  "return k\n");
 }
 
+// As many steps as the largest size needs, each along no more than the size.
+static void cummax_of_a_varying_size_takes_steps_for_the_largest(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower simplify",
+                 "dims: {s: {min: 0, max: 3}}\n"
+                 "inputs: [{name: x, type: 'float32[s]'}]\n"
+                 "nodes:\n"
+                 "  - {out: [y, j], op: aten.cummax.default, args: [x, 0]}\n"
+                 "outputs: [y]\n",
+                 "y.1: float32[min(s, 1)] = aten::slice_copy.Tensor_out(x, 0, "
+                 "0, min(s, 1), 1)\n"
+                 "y.2: float32[s - min(s, 1)] = aten::slice_copy.Tensor_out(x, "
+                 "0, min(s, 1), s, 1)\n"
+                 "y.3: float32[s - min(s, 1)] = aten::slice_copy.Tensor_out(x, "
+                 "0, 0, s - min(s, 1), 1)\n"
+                 "y.4: float32[s - min(s, 1)] = aten::maximum.out(y.2, y.3)\n"
+                 "y.5: float32[s] = aten::cat.out([y.1, y.4], 0)\n"
+                 "y.6: float32[min(s, 2)] = aten::slice_copy.Tensor_out(y.5, "
+                 "0, 0, min(s, 2), 1)\n"
+                 "y.7: float32[s - min(s, 2)] = "
+                 "aten::slice_copy.Tensor_out(y.5, 0, min(s, 2), s, 1)\n"
+                 "y.8: float32[s - min(s, 2)] = "
+                 "aten::slice_copy.Tensor_out(y.5, 0, 0, s - min(s, 2), 1)\n"
+                 "y.9: float32[s - min(s, 2)] = aten::maximum.out(y.7, y.8)\n"
+                 "y: float32[s] = aten::cat.out([y.6, y.9], 0)\n"
+                 "return y\n");
+}
+
+static void a_mode_ends_the_first_of_the_longest_runs(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: i, type: 'int64[2, 5]'}]\n"
+      "nodes:\n"
+      "  - {out: [y, j], op: aten.mode.default, args: [i, 1, true]}\n"
+      "outputs: [y, j]\n",
+      "y.1: int64[2, 5], y.2: int64[2, 5] = etx::sort.values_stable(i, True, "
+      "1, False)\n"
+      "y.3: int64[2, 1] = aten::slice_copy.Tensor_out(y.1, 1, 0, 1, 1)\n"
+      "y.4: int64[2, 4] = aten::slice_copy.Tensor_out(y.1, 1, 0, 4, 1)\n"
+      "y.5: int64[2, 5] = aten::cat.out([y.3, y.4], 1)\n"
+      "y.6: bool[2, 5] = aten::ne.Tensor_out(y.1, y.5)\n"
+      "y.7: int64[5] = aten::arange.start_out(0, 5, 1)\n"
+      "y.8: int64[1, 5] = aten::view_copy.out(y.7, [1, 5])\n"
+      "y.9: int64[2, 5] = aten::where.self_out(y.6, y.8, 0:int64)\n"
+      "y.10: int64[2, 5], y.11: int64[2, 5] = etx::cummax.out(y.9, 1)\n"
+      "y.12: int64[2, 5] = aten::sub.out(y.8, y.10, 1)\n"
+      "y.13: int64[2, 1] = aten::argmax.out(y.12, 1, True)\n"
+      "y: int64[2, 1] = aten::gather.out(y.1, 1, y.13, False)\n"
+      "j: int64[2, 1] = aten::gather.out(y.2, 1, y.13, False)\n"
+      "return y\n"
+      "return j\n");
+}
+
+static void impossible_quantiles_are_refused(void** state) {
+  (void)state;
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[5]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.quantile.scalar, args: [x, 1.5]}\n"
+                 "outputs: [y]\n",
+                 "'q' is 1.5, expected a number from 0 to 1");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[5]'}, {name: q, type: "
+                 "'float32[1, 1]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.quantile.default, args: [x, q]}\n"
+                 "outputs: [y]\n",
+                 "'q' has 2 dimensions, expected 0 or 1");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[5]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.nanquantile.scalar, args: [x, 0.5], "
+                 "kwargs: {interpolation: {str: cubic}}}\n"
+                 "outputs: [y]\n",
+                 "'interpolation' is 'cubic'");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_median_is_the_lower_middle_or_nan),
@@ -195,6 +273,9 @@ int main(void) {
       cmocka_unit_test(kthvalue_out_of_range_is_refused),
       cmocka_unit_test(cummax_of_the_stock_runtime_takes_doubling_steps),
       cmocka_unit_test(cummax_is_a_kernel_of_etx),
+      cmocka_unit_test(cummax_of_a_varying_size_takes_steps_for_the_largest),
+      cmocka_unit_test(a_mode_ends_the_first_of_the_longest_runs),
+      cmocka_unit_test(impossible_quantiles_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

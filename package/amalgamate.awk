@@ -489,6 +489,7 @@ BEGIN {
   need_header("runtime/variants.h", 1)
   need_header("runtime/pool/instance_pool.h", 1)
   need_header("runtime/threads/thread_pool.h", 1)
+  need_header("runtime/trace/call_trace.h", 1)
   for (unit = 1; unit < ARGC; ++unit) take(unit, ARGV[unit])
   for (i = 1; i <= private_count; ++i) body[0, i] = private_text[i]
   body_count[0] = private_count

@@ -108,10 +108,9 @@ static etx_status call_first(etx_bench_run* run,
   return status;
 }
 
-etx_status etx_bench_run_start(etx_bench_run* run, etx_run_session* session,
-                               const char* name,
-                               const etx_bench_options* options, etx_pool* pool,
-                               etx_diag* diag) {
+static etx_status start(etx_bench_run* run, etx_run_session* session,
+                        const char* name, const etx_bench_options* options,
+                        etx_pool* pool, etx_diag* diag) {
   etx_bench_options own = *options;
   const etx_text all = {NULL, 0};
   memset(run, 0, sizeof *run);
@@ -129,6 +128,16 @@ etx_status etx_bench_run_start(etx_bench_run* run, etx_run_session* session,
   ETX_TRY(set_inputs(run, &own.inputs, pool));
   ETX_TRY(save_state(run, pool));
   return call_first(run, &own, pool);
+}
+
+etx_status etx_bench_run_start(etx_bench_run* run, etx_run_session* session,
+                               const char* name,
+                               const etx_bench_options* options, etx_pool* pool,
+                               etx_diag* diag) {
+  session->trace = options->trace;
+  const etx_status status = start(run, session, name, options, pool, diag);
+  session->trace = NULL;
+  return status;
 }
 
 // After a refused call: restores inputs and state before this and all later

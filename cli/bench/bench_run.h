@@ -12,6 +12,8 @@ typedef struct etx_bench_options {
   const etx_case_file* cases;  // recorded calls; NULL: none
   double seconds;              // time to spend on the calls of a method
   bool restores;               // restore inputs and state before every call
+  etx_run_trace* trace;        // records the calls up to the first one of each
+                               // method; NULL: nothing is recorded
 } etx_bench_options;
 
 // A method that is loaded, has its inputs and was called once.

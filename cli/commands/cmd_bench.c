@@ -13,6 +13,7 @@
 #include "cli/bench/recorded_sizes.h"
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
+#include "cli/base/output_file.h"
 #include "format/pte/reserved_names.h"
 
 typedef struct bench_options {
@@ -31,6 +32,7 @@ typedef struct bench_options {
   bool is_static;
   bool compares;
   bool emits_specialize;
+  const char* trace_ops;
   bool json;
 } bench_options;
 
@@ -197,6 +199,23 @@ static etx_exit measure_all(bench_context* b, etx_run_session* session,
   return code == ETX_EXIT_DONE ? shown : code;
 }
 
+// With --trace-ops, records what the first call of each method uses.
+static etx_exit measure_traced(bench_context* b, etx_run_session* session,
+                               etx_bench_program* program) {
+  const char* const path = b->options->trace_ops;
+  if (path == NULL) return measure_all(b, session, program);
+  etx_run_trace trace;
+  etx_run_trace_init(&trace);
+  b->settings.trace = &trace;
+  const etx_exit code = measure_all(b, session, program);
+  const etx_exit written =
+      trace.count == 0
+          ? code
+          : etx_run_trace_write(&trace, "bench", b->options->file, path);
+  etx_run_trace_close(&trace);
+  return code == ETX_EXIT_DONE ? written : code;
+}
+
 static etx_exit bench_file(bench_context* b) {
   etx_run_session session;
   const double start = etx_monotonic_clock_seconds();
@@ -211,7 +230,7 @@ static etx_exit bench_file(bench_context* b) {
       .threads = (size_t)b->options->threads,
       .is_static = b->options->is_static};
   etx_exit code = check_input_options(b, b->options->file, &session);
-  if (code == ETX_EXIT_DONE) code = measure_all(b, &session, &program);
+  if (code == ETX_EXIT_DONE) code = measure_traced(b, &session, &program);
   etx_run_session_close(&session);
   return code;
 }
@@ -341,6 +360,22 @@ static etx_exit compare_files(bench_context* b) {
   return code;
 }
 
+// Checks the options that --trace-ops excludes.
+static etx_exit check_trace_ops(bench_context* b) {
+  const bench_options* const options = b->options;
+  if (options->trace_ops == NULL) return ETX_EXIT_DONE;
+  if (options->compares || options->is_static || options->emits_specialize) {
+    return etx_usage_error_report("bench",
+                                  "--trace-ops records the calls of one "
+                                  "program and takes no --compare, --static or "
+                                  "--emit-specialize");
+  }
+  const etx_status status = etx_output_file_check_overwrite(
+      options->trace_ops, options->file, &b->diag);
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_error_report("bench", NULL, status, &b->diag);
+}
+
 static etx_exit check_emit_specialize(const bench_options* options) {
   if (!options->emits_specialize) return ETX_EXIT_DONE;
   if (options->case_directory == NULL) {
@@ -358,7 +393,8 @@ static etx_exit check_emit_specialize(const bench_options* options) {
 
 static etx_exit run(bench_context* b) {
   const bench_options* options = b->options;
-  const etx_exit checked = check_emit_specialize(options);
+  etx_exit checked = check_emit_specialize(options);
+  if (checked == ETX_EXIT_DONE) checked = check_trace_ops(b);
   if (checked != ETX_EXIT_DONE) return checked;
   if (options->compares != (options->other != NULL)) {
     return etx_usage_error_report(
@@ -442,6 +478,10 @@ int etx_cmd_bench(int argc, char** argv) {
                    "print the sizes of recorded calls, and the option "
                    "--specialize of etx plan for them",
                    &options.emits_specialize),
+          ETX_TEXT("trace-ops", 0, "FILE",
+                   "write what the first call of each method uses, as etx run "
+                   "does",
+                   &options.trace_ops),
           ETX_FLAG("json", 0, "print the results as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
@@ -450,7 +490,8 @@ int etx_cmd_bench(int argc, char** argv) {
   b.settings = (etx_bench_options){{&options.inputs, &options.dims, NULL, 0},
                                    NULL,
                                    options.seconds,
-                                   options.restores};
+                                   options.restores,
+                                   NULL};
   etx_diag_init(&b.diag);
   etx_pool_init(&b.pool);
   const etx_exit code = run(&b);

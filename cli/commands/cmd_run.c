@@ -31,6 +31,7 @@ typedef struct run_options {
   bool uses_regions;
   bool keeps_plan;
   const char* profile;
+  const char* trace_ops;
   bool json;
 } run_options;
 
@@ -60,6 +61,7 @@ static const char examples[] =
     "      --out cache.k=after.safetensors --out cache.v=after.safetensors\n"
     "  etx run model.pte --case tests/data/pt2/kv\n"
     "  etx run model.pte decode --in token=595 --profile trace.json\n"
+    "  etx run model.pte --case recorded --trace-ops use.yaml\n"
     "  etx run model.bpte --bundled\n"
     "  etx run model.pte forward --data weights.ptd --in x=x.npy\n"
     "  etx run model.pte --smoke\n";
@@ -248,6 +250,47 @@ static etx_exit run_opened(etx_run_session* session, const run_options* options,
   return etx_single_call_run(session, &call, pool);
 }
 
+// The trace is written even if a call failed. If no call was made, an older
+// trace stays.
+static etx_exit run_traced(etx_run_session* session, const run_options* options,
+                           etx_pool* pool) {
+  if (options->trace_ops == NULL) return run_opened(session, options, pool);
+  etx_run_trace trace;
+  etx_run_trace_init(&trace);
+  session->trace = &trace;
+  const etx_exit code = run_opened(session, options, pool);
+  const etx_exit written =
+      trace.count == 0 ? code
+                       : etx_run_trace_write(&trace, "run", options->file,
+                                             options->trace_ops);
+  etx_run_trace_close(&trace);
+  return code == ETX_EXIT_DONE ? written : code;
+}
+
+// Checks options that exclude each other or would write over the program.
+static etx_exit check_records(const run_options* options, etx_diag* diag) {
+  const char* const paths[] = {options->profile, options->trace_ops};
+  if (options->profile != NULL && options->trace_ops != NULL) {
+    return etx_usage_error_report(
+        "run",
+        "--profile and --trace-ops both observe the instructions of a method; "
+        "give one of them");
+  }
+  if (options->trace_ops != NULL && options->uses_regions) {
+    return etx_usage_error_report(
+        "run",
+        "--trace-ops records one instruction after the other, so it cannot be "
+        "combined with --parallel-regions");
+  }
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; ++i) {
+    if (paths[i] == NULL) continue;
+    const etx_status checked =
+        etx_output_file_check_overwrite(paths[i], options->file, diag);
+    if (checked != ETX_OK) return etx_error_report("run", NULL, checked, diag);
+  }
+  return ETX_EXIT_DONE;
+}
+
 static etx_exit run_file(const run_options* options) {
   const int modes = (options->method != NULL) +
                     (options->case_directory != NULL) +
@@ -275,11 +318,8 @@ static etx_exit run_file(const run_options* options) {
   }
   etx_diag diag;
   etx_diag_init(&diag);
-  if (options->profile != NULL) {
-    const etx_status checked =
-        etx_output_file_check_overwrite(options->profile, options->file, &diag);
-    if (checked != ETX_OK) return etx_error_report("run", NULL, checked, &diag);
-  }
+  const etx_exit checked = check_records(options, &diag);
+  if (checked != ETX_EXIT_DONE) return checked;
   etx_run_session session;
   const etx_run_session_options session_options = {
       options->data.items, options->data.count, (size_t)options->threads,
@@ -290,7 +330,7 @@ static etx_exit run_file(const run_options* options) {
     return etx_error_report("run", options->file, status, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
-  const etx_exit code = run_opened(&session, options, &pool);
+  const etx_exit code = run_traced(&session, options, &pool);
   etx_pool_close(&pool);
   etx_run_session_close(&session);
   return code;
@@ -344,6 +384,10 @@ int etx_cmd_run(int argc, char** argv) {
                    "write the call, or those of --case, as a trace for Chrome "
                    "and Perfetto: operators and memory",
                    &options.profile),
+          ETX_TEXT("trace-ops", 0, "FILE",
+                   "write which operators, types and features the calls use, "
+                   "as YAML for etx select --trace",
+                   &options.trace_ops),
           ETX_FLAG("json", 0, "print the results as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);

@@ -9,10 +9,12 @@
 #include "cli/base/output_file.h"
 #include "cli/base/plural.h"
 #include "cli/program/pte_file.h"
+#include "cli/select/narrowed_build.h"
 #include "cli/select/selected_build.h"
 #include "cli/select/selection_yaml.h"
 #include "exporter/host/host_file.h"
 #include "runtime/kernel.h"
+#include "runtime/program/build_features.h"
 
 static const char about[] =
     "Writes what a build needs for some program files: a table of their "
@@ -28,6 +30,7 @@ static const char examples[] =
     "  etx select encoder.pte decoder.pte more_ops.yaml -o selected\n"
     "  etx select model.pte -o selected --widest-set base --leave-out "
     "messages\n"
+    "  etx select model.pte -o selected --trace use.yaml --narrow\n"
     "  cc @selected/cc.args -O2 app.c etx.c -lm -o app\n";
 
 typedef struct select_options {
@@ -36,12 +39,17 @@ typedef struct select_options {
   const char* output;
   const char* widest_set;
   etx_option_list left_out;
+  etx_option_list traces;
+  bool narrows;
 } select_options;
 
 // The inputs: open until the end, since texts are borrowed from them.
 typedef struct select_inputs {
   etx_pte_file* files;
   size_t file_count;
+  etx_selected_programs programs;
+  bool has_lists;
+  etx_traced traced;
   etx_selection selection;
   etx_selected_facts facts;
   const char* path;  // of the input that is being read, for messages
@@ -54,14 +62,17 @@ static bool ends_with(const char* path, const char* end) {
 
 static etx_status add_program(select_inputs* inputs, etx_pool* pool,
                               etx_diag* diag) {
-  etx_program program;
+  etx_selected_programs* const all = &inputs->programs;
   etx_pte_file* const file = &inputs->files[inputs->file_count];
+  etx_program* const program = &all->programs[all->count];
+  const etx_selecting to = {etx_text_of(inputs->path), NULL, &inputs->selection,
+                            &inputs->facts, pool};
   ETX_TRY(etx_pte_file_open(file, inputs->path, diag));
   ++inputs->file_count;
   ETX_TRY(
-      etx_program_open(&program, file->program, &etx_all_kernels, NULL, diag));
-  return etx_select_program(&program, etx_text_of(inputs->path), pool,
-                            &inputs->selection, &inputs->facts, diag);
+      etx_program_open(program, file->program, &etx_all_kernels, NULL, diag));
+  all->paths[all->count++] = to.path;
+  return etx_select_program(program, &to, diag);
 }
 
 static etx_status add_yaml(select_inputs* inputs, etx_pool* pool,
@@ -71,8 +82,9 @@ static etx_status add_yaml(select_inputs* inputs, etx_pool* pool,
   ETX_TRY(etx_file_read(pool, inputs->path, &bytes, diag));
   const etx_text text = {(const char*)bytes.data, bytes.size};
   ETX_TRY(etx_selection_yaml_read(pool, text, &selection, diag));
+  inputs->has_lists = true;
   // A list of operators does not say how they are called.
-  inputs->facts.is_dynamic = true;
+  inputs->facts.features |= ETX_FEATURES_OF_DYNAMIC;
   return etx_selection_unite(&inputs->selection, pool, &selection);
 }
 
@@ -93,8 +105,14 @@ static etx_status add_inputs(const select_options* options,
                              select_inputs* inputs, etx_pool* pool,
                              etx_diag* diag) {
   const size_t count = 1 + options->others.count;
+  etx_selected_programs* const programs = &inputs->programs;
   inputs->files = etx_pool_take(pool, count * sizeof *inputs->files);
-  if (inputs->files == NULL) return ETX_OUT_OF_MEMORY;
+  programs->programs = etx_pool_take(pool, count * sizeof *programs->programs);
+  programs->paths = etx_pool_take(pool, count * sizeof *programs->paths);
+  if (inputs->files == NULL || programs->programs == NULL ||
+      programs->paths == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
   ETX_TRY(add_input(inputs, options->first, pool, diag));
   for (size_t i = 0; i < options->others.count; ++i) {
     ETX_TRY(add_input(inputs, options->others.items[i], pool, diag));
@@ -120,6 +138,7 @@ static etx_exit set_choices(const select_options* options,
                             etx_selected_build* build) {
   build->has_messages = true;
   build->has_verifier = true;
+  build->is_narrowed = options->narrows;
   for (size_t i = 0; i < options->left_out.count; ++i) {
     const char* const part = options->left_out.items[i];
     if (strcmp(part, "messages") == 0) {
@@ -187,11 +206,120 @@ static void print_build(const etx_selected_build* build, const char* folder) {
   printf("fingerprint: %s\n", build->fingerprint);
 }
 
+// ---- traces ----
+
+static etx_status read_traces(const select_options* options,
+                              select_inputs* inputs, etx_pool* pool,
+                              etx_diag* diag) {
+  for (size_t i = 0; i < options->traces.count; ++i) {
+    etx_bytes bytes;
+    etx_traced traced;
+    inputs->path = options->traces.items[i];
+    ETX_TRY(etx_file_read(pool, inputs->path, &bytes, diag));
+    const etx_text text = {(const char*)bytes.data, bytes.size};
+    ETX_TRY(etx_trace_read(pool, text, &inputs->selection, &inputs->facts,
+                           &traced, diag));
+    ETX_TRY(etx_traced_unite(&inputs->traced, pool, &traced));
+  }
+  inputs->path = NULL;
+  return ETX_OK;
+}
+
+// "aten::add.out with float64, int64", "aten::add.out", or a feature.
+static void print_cell(const etx_missing_cell* cell) {
+  const char* before = " with";
+  if (cell->op != NULL) {
+    printf("%.*s", (int)cell->op->name.size, cell->op->name.data);
+  } else {
+    before = "";
+  }
+  for (int i = 0; i < ETX_DTYPE_COUNT && cell->dtypes != UINT32_MAX; ++i) {
+    if ((cell->dtypes >> i & 1) == 0) continue;
+    printf("%s %s", before, etx_dtype_name((etx_dtype)i));
+    before = ",";
+  }
+  if (cell->dtypes == UINT32_MAX) printf(" with any type");
+  for (int i = 0; i < ETX_FEATURE_COUNT; ++i) {
+    if ((cell->features >> i & 1) == 0) continue;
+    printf("%s%s", before, etx_build_feature_name((etx_build_feature)i));
+    before = ", ";
+  }
+  printf("\n");
+}
+
+// Prints a title before the first cell.
+typedef struct cell_printer {
+  size_t count;
+} cell_printer;
+
+static void print_unreached(void* context, etx_text path, etx_text method,
+                            const etx_missing_cell* cell) {
+  cell_printer* const printer = context;
+  (void)path, (void)method;
+  if (printer->count++ == 0) printf("never reached by the traces:\n");
+  printf("  ");
+  print_cell(cell);
+}
+
+static void print_refused(void* context, etx_text path, etx_text method,
+                          const etx_missing_cell* cell) {
+  cell_printer* const printer = context;
+  if (printer->count++ == 0)
+    printf("left out, so these methods are refused:\n");
+  printf("  %.*s, method %.*s: ", (int)path.size, path.data, (int)method.size,
+         method.data);
+  print_cell(cell);
+}
+
+// Compares what the programs can use with what the traces have reached. With
+// --narrow, the selection becomes what was reached.
+static etx_status use_traces(const select_options* options,
+                             select_inputs* inputs, etx_pool* pool,
+                             etx_diag* diag) {
+  etx_narrowed narrowed;
+  cell_printer printer = {0};
+  if (options->traces.count == 0) return ETX_OK;
+  ETX_TRY(read_traces(options, inputs, pool, diag));
+  ETX_TRY(etx_narrowed_find(&inputs->programs, &inputs->traced, pool, &narrowed,
+                            diag));
+  if (!options->narrows) {
+    const etx_missing_cells cells = {print_unreached, &printer};
+    etx_narrowed_compare(&narrowed, &inputs->selection, &inputs->facts, &cells);
+    return ETX_OK;
+  }
+  const etx_missing_cells cells = {print_refused, &printer};
+  ETX_TRY(etx_narrowed_check_methods(&narrowed, &inputs->programs, pool, &cells,
+                                     diag));
+  inputs->selection = narrowed.selection;
+  inputs->facts = narrowed.facts;
+  return ETX_OK;
+}
+
+static etx_exit check_options(const select_options* options) {
+  if (options->output == NULL) {
+    return etx_usage_error_report("select",
+                                  "no output directory; give one with -o DIR");
+  }
+  if (options->narrows && options->traces.count == 0) {
+    return etx_usage_error_report(
+        "select",
+        "--narrow needs what was used: give --trace with a file that 'etx run "
+        "--trace-ops' has written");
+  }
+  return ETX_EXIT_DONE;
+}
+
 static etx_status select_build(const select_options* options,
                                select_inputs* inputs, etx_selected_build* build,
                                etx_pool* pool, etx_diag* diag) {
   const etx_unknown_operators unknown = {report_unknown, NULL};
   ETX_TRY(add_inputs(options, inputs, pool, diag));
+  if (options->narrows && inputs->has_lists) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "--narrow keeps what traces of programs have reached, "
+                         "so it takes no lists of operators");
+  }
+  ETX_TRY(use_traces(options, inputs, pool, diag));
   ETX_TRY(etx_selected_build_fill(&inputs->selection, &inputs->facts, &unknown,
                                   pool, build, diag));
   ETX_TRY(write_files(build, &inputs->selection, options->output, pool, diag));
@@ -240,13 +368,18 @@ int etx_cmd_select(int argc, char** argv) {
                    &options.widest_set),
           ETX_LIST("leave-out", 0, "PART",
                    "a part of the build that is left out: messages or verifier",
-                   &options.left_out)),
+                   &options.left_out),
+          ETX_LIST("trace", 0, "FILE",
+                   "what calls have used (etx run --trace-ops); lists what was "
+                   "never reached",
+                   &options.traces),
+          ETX_FLAG("narrow", 0,
+                   "leave out what no trace has reached; methods that need it "
+                   "are refused when they are loaded",
+                   &options.narrows)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
-  if (options.output == NULL) {
-    return (int)etx_usage_error_report(
-        "select", "no output directory; give one with -o DIR");
-  }
-  return (int)run_select(&options);
+  const etx_exit checked = check_options(&options);
+  return (int)(checked == ETX_EXIT_DONE ? run_select(&options) : checked);
 }

@@ -160,6 +160,9 @@ etx_status etx_run_session_method(etx_run_session* session, const char* name,
 
 etx_status etx_run_session_run(etx_run_session* session, etx_method* method,
                                etx_diag* diag) {
+  if (session->trace != NULL) {
+    return etx_run_trace_call(session->trace, method, diag);
+  }
   if (session->region_limit > 0) {
     ETX_TRY(etx_module_regions_use(&session->regions, method,
                                    &session->pool.launcher,

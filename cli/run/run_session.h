@@ -5,6 +5,7 @@
 #define ETX_CLI_RUN_RUN_SESSION_H
 
 #include "cli/program/pte_file.h"
+#include "cli/run/run_trace.h"
 #include "runtime/module/module.h"
 #include "runtime/module/module_regions.h"
 #include "runtime/threads/thread_pool.h"
@@ -25,6 +26,8 @@ typedef struct etx_run_session {
   etx_module_shared shared;  // has the initial values after opening
   size_t region_limit;       // parallel regions at a time; 0: methods use none
   etx_module_regions regions;  // their memory
+  etx_run_trace* trace;  // records what methods use, set by the caller after
+                         // opening; NULL: nothing is recorded
 } etx_run_session;
 
 // Opens the program and its data files, starts the threads and initialises the
@@ -42,7 +45,7 @@ ETX_MUST_USE etx_status etx_run_session_method(etx_run_session* session,
                                                etx_diag* diag);
 
 // Runs a method whose inputs are set, with regions if the session was opened
-// with them.
+// with them and records no trace.
 ETX_MUST_USE etx_status etx_run_session_run(etx_run_session* session,
                                             etx_method* method, etx_diag* diag);
 

@@ -9,17 +9,36 @@
 // What a selection does not say and a build depends on. Those of two programs
 // are united: bits by "or", bytes by the larger one.
 typedef struct etx_selected_facts {
-  bool is_dynamic;          // needs ETX_DYNAMIC
-  bool has_data_files;      // some tensors are in data files
+  uint32_t features;        // a bit for each row of build_features.def
   etx_memory_needed bytes;  // of the most demanding method, by kind of memory
 } etx_selected_facts;
 
-// Adds what an opened program needs. `path` is the name under which the file
-// is listed as the reason; it and the file outlive the selection.
+// Where what a program needs is added.
+typedef struct etx_selecting {
+  etx_text path;                // of the file, as the reason of its operators;
+                                // it outlives the selection
+  const etx_selection* traced;  // adds only calls that a trace has; NULL: all
+  etx_selection* selection;
+  etx_selected_facts* facts;
+  etx_pool* pool;
+} etx_selecting;
+
+// Adds the operators and features of one method of an opened program, whose
+// file outlives the selection.
+ETX_MUST_USE etx_status etx_select_method(const etx_program* program,
+                                          const etx_pte_plan* plan,
+                                          const etx_selecting* to,
+                                          etx_diag* diag);
+
+// Adds the bytes of memory that the method needs.
+ETX_MUST_USE etx_status etx_select_bytes(const etx_program* program,
+                                         const etx_pte_plan* plan,
+                                         const etx_selecting* to,
+                                         etx_diag* diag);
+
+// Adds all of these for each method of a program, variants included.
 ETX_MUST_USE etx_status etx_select_program(const etx_program* program,
-                                           etx_text path, etx_pool* pool,
-                                           etx_selection* selection,
-                                           etx_selected_facts* facts,
+                                           const etx_selecting* to,
                                            etx_diag* diag);
 
 #endif

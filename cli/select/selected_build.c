@@ -2,6 +2,7 @@
 
 #include "exporter/host/sha256.h"
 #include "runtime/built_types.h"
+#include "runtime/program/build_features.h"
 
 // True if the row is the operator `name`, or has its name with another overload
 // and all of these are wanted.
@@ -85,7 +86,8 @@ static void find_fingerprint(etx_selected_build* build) {
   add_number(&hash, (uint32_t)build->has_messages |
                         (uint32_t)build->has_verifier << 1 |
                         (uint32_t)build->is_dynamic << 2 |
-                        (uint32_t)build->has_data_files << 3);
+                        (uint32_t)build->has_data_files << 3 |
+                        (uint32_t)build->is_narrowed << 4);
   etx_sha256_finish(&hash, digest);
   for (size_t i = 0; i < sizeof build->fingerprint - 1; ++i) {
     build->fingerprint[i] = digits[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
@@ -118,8 +120,8 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
     build->op_dtypes[build->count++] = wanted[i].dtypes & known;
   }
   build->dtypes = ETX_DTYPES_CLOSED(dtypes) & known;
-  build->is_dynamic = facts->is_dynamic;
-  build->has_data_files = facts->has_data_files;
+  build->is_dynamic = (facts->features & ETX_FEATURES_OF_DYNAMIC) != 0;
+  build->has_data_files = (facts->features & ETX_FEATURE_BIT(DATA_FILES)) != 0;
   build->bytes = facts->bytes;
   find_fingerprint(build);
   return ETX_OK;

@@ -22,6 +22,7 @@ typedef struct etx_selected_build {
   uint32_t dtypes;      // with all that they bring along
   bool has_messages;
   bool has_verifier;
+  bool is_narrowed;  // to what traces have reached
   bool is_dynamic;
   bool has_data_files;
   etx_memory_needed bytes;         // 0: no program was read

@@ -151,6 +151,11 @@ static etx_status write_header(const etx_selected_build* build,
               "#define ETX_SELECTED_DYNAMIC %i\n"
               "#define ETX_SELECTED_DATA_FILES %i\n\n",
               (int64_t)build->is_dynamic, (int64_t)build->has_data_files));
+  ETX_TRY(put(sink,
+              "// 1: has only what traces of calls have reached (etx select "
+              "--narrow).\n"
+              "#define ETX_SELECTED_NARROWED %i\n\n",
+              (int64_t)build->is_narrowed));
   ETX_TRY(put_bytes(sink, &build->bytes));
   return put(sink,
              "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"

@@ -1,7 +1,7 @@
 #include "cli/select/selection.h"
 
-etx_status etx_selection_row(etx_selection* selection, etx_pool* pool,
-                             etx_text name, etx_selected_operator** out_row) {
+// The position of an operator's row, or where it would be inserted.
+static size_t place_of(const etx_selection* selection, etx_text name) {
   size_t low = 0, high = selection->count;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -11,8 +11,25 @@ etx_status etx_selection_row(etx_selection* selection, etx_pool* pool,
       high = middle;
     }
   }
+  return low;
+}
+
+static bool is_at(const etx_selection* selection, size_t at, etx_text name) {
+  return at < selection->count &&
+         etx_text_compare(selection->operators[at].name, name) == 0;
+}
+
+const etx_selected_operator* etx_selection_find(const etx_selection* selection,
+                                                etx_text name) {
+  const size_t at = place_of(selection, name);
+  return is_at(selection, at, name) ? &selection->operators[at] : NULL;
+}
+
+etx_status etx_selection_row(etx_selection* selection, etx_pool* pool,
+                             etx_text name, etx_selected_operator** out_row) {
+  const size_t low = place_of(selection, name);
   etx_selected_operator* row = &selection->operators[low];
-  if (low == selection->count || etx_text_compare(row->name, name) != 0) {
+  if (!is_at(selection, low, name)) {
     ETX_TRY(etx_pool_grow(pool, &selection->operators, selection->count,
                           &selection->capacity, sizeof *selection->operators));
     row = &selection->operators[low];

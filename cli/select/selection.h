@@ -43,6 +43,10 @@ ETX_MUST_USE etx_status etx_selection_row(etx_selection* selection,
                                           etx_pool* pool, etx_text name,
                                           etx_selected_operator** out_row);
 
+// The row of an operator; NULL if there is none.
+const etx_selected_operator* etx_selection_find(const etx_selection* selection,
+                                                etx_text name);
+
 // Adds all that `other` has.
 ETX_MUST_USE etx_status etx_selection_unite(etx_selection* selection,
                                             etx_pool* pool,

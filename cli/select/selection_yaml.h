@@ -8,6 +8,7 @@
 #define ETX_CLI_SELECT_SELECTION_YAML_H
 
 #include "cli/select/selection.h"
+#include "exporter/host/yaml_tree.h"
 #include "format/base/sink.h"
 
 // Reads a file's text, which must outlive the selection. Unknown keys, values
@@ -15,6 +16,12 @@
 // line and column. `kernel_metadata`, which ExecuTorch does not use, must be
 // empty.
 ETX_MUST_USE etx_status etx_selection_yaml_read(etx_pool* pool, etx_text text,
+                                                etx_selection* out_selection,
+                                                etx_diag* diag);
+
+// The same for a file that was parsed.
+ETX_MUST_USE etx_status etx_selection_yaml_take(etx_pool* pool,
+                                                const etx_yaml* root,
                                                 etx_selection* out_selection,
                                                 etx_diag* diag);
 

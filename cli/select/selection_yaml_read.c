@@ -162,29 +162,35 @@ etx_status etx_selection_yaml_read(etx_pool* pool, etx_text text,
                                    etx_selection* out_selection,
                                    etx_diag* diag) {
   etx_yaml root;
-  etx_selection selection = {.count = 0};
   ETX_TRY(etx_yaml_read(pool, text, &root, diag));
-  ETX_TRY(etx_yaml_expect(&root, ETX_YAML_MAP, "the file", diag));
+  return etx_selection_yaml_take(pool, &root, out_selection, diag);
+}
+
+etx_status etx_selection_yaml_take(etx_pool* pool, const etx_yaml* root,
+                                   etx_selection* out_selection,
+                                   etx_diag* diag) {
+  etx_selection selection = {.count = 0};
+  ETX_TRY(etx_yaml_expect(root, ETX_YAML_MAP, "the file", diag));
   ETX_TRY(etx_yaml_check_keys(
-      &root,
+      root,
       "operators custom_classes build_features include_all_non_op_selectives "
       "include_all_operators kernel_metadata et_kernel_metadata debug_info",
       diag));
-  ETX_TRY(read_rows(pool, &root, "operators", read_operator, &selection, diag));
-  ETX_TRY(read_rows(pool, &root, "et_kernel_metadata", read_kernels, &selection,
+  ETX_TRY(read_rows(pool, root, "operators", read_operator, &selection, diag));
+  ETX_TRY(read_rows(pool, root, "et_kernel_metadata", read_kernels, &selection,
                     diag));
   ETX_TRY(
-      read_rows(pool, &root, "kernel_metadata", refuse_row, &selection, diag));
-  ETX_TRY(read_texts(pool, etx_yaml_find(&root, "custom_classes"),
+      read_rows(pool, root, "kernel_metadata", refuse_row, &selection, diag));
+  ETX_TRY(read_texts(pool, etx_yaml_find(root, "custom_classes"),
                      "custom_classes", &selection.custom_classes, diag));
-  ETX_TRY(read_texts(pool, etx_yaml_find(&root, "build_features"),
+  ETX_TRY(read_texts(pool, etx_yaml_find(root, "build_features"),
                      "build_features", &selection.build_features, diag));
-  ETX_TRY(read_texts(pool, etx_yaml_find(&root, "debug_info"), "debug_info",
+  ETX_TRY(read_texts(pool, etx_yaml_find(root, "debug_info"), "debug_info",
                      &selection.debug_info, diag));
-  ETX_TRY(read_flag(&root, "include_all_non_op_selectives",
+  ETX_TRY(read_flag(root, "include_all_non_op_selectives",
                     &selection.has_all_non_op_selectives, diag));
-  ETX_TRY(read_flag(&root, "include_all_operators",
-                    &selection.has_all_operators, diag));
+  ETX_TRY(read_flag(root, "include_all_operators", &selection.has_all_operators,
+                    diag));
   allow_all_dtypes(&selection);
   *out_selection = selection;
   return ETX_OK;

@@ -14,11 +14,17 @@ static size_t place_of(const etx_text_set* set, etx_text text) {
   return low;
 }
 
+static bool is_at(const etx_text_set* set, size_t at, etx_text text) {
+  return at < set->count && etx_text_compare(set->items[at], text) == 0;
+}
+
+bool etx_text_set_has(const etx_text_set* set, etx_text text) {
+  return is_at(set, place_of(set, text), text);
+}
+
 etx_status etx_text_set_add(etx_text_set* set, etx_pool* pool, etx_text text) {
   const size_t at = place_of(set, text);
-  if (at < set->count && etx_text_compare(set->items[at], text) == 0) {
-    return ETX_OK;
-  }
+  if (is_at(set, at, text)) return ETX_OK;
   ETX_TRY(etx_pool_grow(pool, &set->items, set->count, &set->capacity,
                         sizeof *set->items));
   for (size_t i = set->count; i > at; --i) set->items[i] = set->items[i - 1];

@@ -13,6 +13,9 @@ typedef struct etx_text_set {
   size_t capacity;
 } etx_text_set;
 
+// True if the set has the text.
+bool etx_text_set_has(const etx_text_set* set, etx_text text);
+
 // Adds a text, which is borrowed, if the set does not have it.
 ETX_MUST_USE etx_status etx_text_set_add(etx_text_set* set, etx_pool* pool,
                                          etx_text text);

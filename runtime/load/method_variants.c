@@ -9,6 +9,7 @@
 
 #include "format/base/arena.h"
 #include "format/pte/variant_name.h"
+#include "runtime/load/variant_methods.h"
 #include "runtime/method/method_names.h"
 #include "runtime/method/method_types.h"
 #include "runtime/run/input_data.h"
@@ -481,6 +482,16 @@ size_t etx_method_variant_last(const etx_method* method) {
   return all == NULL ? 0 : all->last < all->count ? all->last : all->count;
 }
 
+const etx_method* etx_method_variant_at(const etx_method* method,
+                                        size_t index) {
+  return &method->variants->items[index];
+}
+
+const etx_method* etx_method_variant_running(const etx_method* method) {
+  const struct etx_method_variants* const all = method->variants;
+  return all == NULL || all->last >= all->all ? method : &all->items[all->last];
+}
+
 uint64_t etx_method_variant_phases(const etx_method* method) {
   uint64_t phases = etx_method_phase_count(method);
   for (size_t i = 0; method->variants != NULL && i < method->variants->all;
@@ -531,6 +542,16 @@ uint64_t etx_method_variant_runs(const etx_method* method, size_t index) {
 size_t etx_method_variant_last(const etx_method* method) {
   (void)method;
   return 0;
+}
+
+const etx_method* etx_method_variant_at(const etx_method* method,
+                                        size_t index) {
+  (void)index;
+  return method;
+}
+
+const etx_method* etx_method_variant_running(const etx_method* method) {
+  return method;
 }
 
 uint64_t etx_method_variant_phases(const etx_method* method) {

@@ -85,6 +85,7 @@ typedef struct etx_size_program {
   size_t number_count;      // of numbers
   size_t expression_count;  // that are in use
   uint32_t first_varying;   // see etx_size_tensor, `next`
+  uint8_t flow;             // bits of the method's flow when it was built
   bool has_new_steps;       // a step differs from that of the phase before
   bool is_tried;            // building was tried
   bool is_used;             // building succeeded

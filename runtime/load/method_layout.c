@@ -85,7 +85,7 @@ static void count_all(etx_method* method, etx_operator_cache* operators,
   if (!ETX_DYNAMIC) return;
   count_versions(method, operators, &totals);
   etx_scratch_compaction_count(method, totals.dynamic_dims);
-  if (method->blob_index != SIZE_MAX && method->version_count == 0) {
+  if (method->blob_index != SIZE_MAX) {
     etx_size_program_count(method, totals.dynamic_dims);
   }
 }

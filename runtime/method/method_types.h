@@ -172,6 +172,8 @@ typedef struct etx_size_record {
   uint32_t leader;   // first record whose prepared call is valid for this one
   bool may_be_idle;  // for some sizes it has nothing to do
   bool has_fixed_numbers;  // no number that it reads varies
+  bool is_fixed;           // no size that it reads or writes varies, either
+  bool has_late_roots;     // the memory of an argument is late
 } etx_size_record;
 
 typedef struct etx_method_step {

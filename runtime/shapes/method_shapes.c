@@ -261,8 +261,7 @@ static etx_status prepare_kernel(etx_method* method,
   return ETX_OK;
 }
 
-// True if the record need not be prepared again.
-static bool stays_prepared(const etx_method_record* record) {
+bool etx_method_stays_prepared(const etx_method_record* record) {
   return ETX_DYNAMIC && record->is_prepared &&
          (record->has_fixed_sizes ||
           (record->has_fixed_reads && record->is_sized_by_data));
@@ -292,7 +291,7 @@ static bool is_deferred(const etx_method* method) {
 }
 
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
-  if (stays_prepared(record)) {
+  if (etx_method_stays_prepared(record)) {
     // What its kernel finds is late again in each phase.
     if (record->is_sized_by_data) etx_late_mark_results(method, record);
     return ETX_OK;

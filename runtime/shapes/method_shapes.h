@@ -31,6 +31,9 @@ ETX_MUST_USE etx_status etx_method_bind_record(etx_method* method,
 ETX_MUST_USE etx_status
 etx_method_bind_checked(etx_method* method, const etx_method_record* record);
 
+// True if the kernel of a prepared record reads nothing that a change of sizes
+// changes.
+bool etx_method_stays_prepared(const etx_method_record* record);
 // Takes over what prepare left in an equal call.
 static inline void etx_call_reuse_prepared(etx_call* call,
                                            const etx_call* from) {

@@ -207,20 +207,26 @@ static etx_status shape_records(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
+// Begins a phase with the size program of a method with jumps or late values:
+// late ones are as before the run.
+static void restart_flow(etx_method* method) {
+  method->flow &= (uint8_t) ~(ETX_FLOW_SAME | ETX_FLOW_UNLIKE);
+  etx_method_restart_late(method);
+}
+
 // True if all records are prepared.
 static bool run_size_program(etx_method* method) {
   if (!ETX_DYNAMIC || !method->sizes.is_used) return false;
-  if (method->flow != 0) {  // a phase without the program found late values
-    etx_size_program_detach(method);
-    return false;
-  }
+  const bool has_flow = etx_method_has_flow(method);
+  if (has_flow) restart_flow(method);
   if (etx_scratch_is_compacted(method)) etx_scratch_compaction_restart(method);
-  if (!etx_size_program_run(method)) {
+  if (method->flow != method->sizes.flow || !etx_size_program_run(method)) {
     etx_size_program_detach(method);
+    if (has_flow) method->sizes.is_used = false;
     return false;
   }
   if (method->inputs_moved) etx_method_update_pointers(method);
-  if (method->sizes.has_new_steps) add_steps(method);
+  if (method->sizes.has_new_steps && !has_flow) add_steps(method);
   method->sizes.has_new_steps = false;
   return true;
 }

@@ -127,16 +127,21 @@ static bool prepare_kernel(etx_method* method, size_t index) {
   const etx_kernel_function run = record->call.run;
   const bool was_idle = record->is_idle;
   // Memory and writers of all arguments are as in the phase before, and sizes
-  // are within bounds. The check also notes whether elements are written.
-  if ((!record->is_apart || row->may_be_idle) &&
+  // are within bounds. The check also notes whether elements are written. With
+  // late roots it follows when the phase ends, or during the run.
+  if ((!record->is_apart || row->may_be_idle) && !row->has_late_roots &&
       etx_method_check_arguments(method, record) != ETX_OK) {
     return false;
   }
   if (row->leader != index) {
     etx_call_reuse_prepared(&record->call, &method->records[row->leader].call);
-  } else if (!record->has_fixed_sizes &&
+  } else if (!row->is_fixed && !etx_method_stays_prepared(record) &&
              !prepare_again(method, record, row->has_fixed_numbers)) {
     return false;
+  }
+  if (row->has_late_roots) {
+    record->late = ETX_RECORD_ROOTS;
+    return true;
   }
   if (row->may_be_idle) record->is_idle = etx_call_is_idle(method, record);
   if (record->call.run != run || record->is_idle != was_idle) {
@@ -152,6 +157,20 @@ static bool prepare_kernel(etx_method* method, size_t index) {
   return true;
 }
 
+static bool prepare_record(etx_method* method, size_t index) {
+  etx_method_record* const record = &method->records[index];
+  switch (record->kind) {
+    case ETX_RECORD_KERNEL:
+      return record->late == ETX_RECORD_LATE || prepare_kernel(method, index);
+    case ETX_RECORD_VIEW:
+      return record->late != ETX_RECORD_AHEAD || bind_view(method, record);
+    case ETX_RECORD_SCALAR:
+      return record->late != ETX_RECORD_AHEAD || run_number(method, record);
+    default:
+      return true;
+  }
+}
+
 bool etx_size_program_run(etx_method* method) {
   etx_size_program* const program = &method->sizes;
   const etx_size_table table = {program->expressions, program->expression_room,
@@ -164,12 +183,7 @@ bool etx_size_program_run(etx_method* method) {
   etx_method_restart_integers(method);
   method->kernel_diag->status = ETX_OK;
   for (size_t i = 0; i < method->record_count; ++i) {
-    etx_method_record* const record = &method->records[i];
-    const bool is_done =
-        record->kind == ETX_RECORD_KERNEL ? prepare_kernel(method, i)
-        : record->kind == ETX_RECORD_VIEW ? bind_view(method, record)
-                                          : run_number(method, record);
-    if (!is_done) return false;
+    if (!prepare_record(method, i)) return false;
   }
   return views_have_memory(method);
 }

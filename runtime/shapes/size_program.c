@@ -186,7 +186,13 @@ static etx_status set_sizes(program_builder* b, const etx_value* value,
 static etx_status write_output(void* context, const etx_value* output,
                                const etx_shape* shape, bool at_most) {
   program_builder* const b = context;
-  if (at_most) return ETX_UNSUPPORTED;
+  if (at_most) {  // it has its upper bounds until the kernel sets its sizes
+    const etx_method_tensor* const tensor =
+        etx_method_tensor_of(b->method, output);
+    const bool is_known =
+        etx_method_is_dynamic(tensor) && (tensor->late & ETX_LATE_SIZES) == 0;
+    return is_known ? ETX_UNSUPPORTED : ETX_OK;
+  }
   const bool is_view = b->record->kind == ETX_RECORD_VIEW;
   return set_sizes(b, is_view ? &b->method->values[b->record->slot] : output,
                    shape->dims, shape->rank);
@@ -272,15 +278,36 @@ static void read_number(program_builder* b) {
   }
 }
 
+// The target of a move has the sizes of its source, unless they are late.
+static etx_status read_move(program_builder* b) {
+  const etx_value* const from = &b->method->values[b->record->from];
+  etx_dim dims[ETX_MAX_RANK];
+  if (from->kind != ETX_VALUE_TENSOR) return ETX_OK;
+  read_sizes(b, from, dims);
+  return set_sizes(b, &b->method->values[b->record->to], dims,
+                   from->as.tensor.rank);
+}
+
+static etx_status read_record(program_builder* b) {
+  switch (b->record->kind) {
+    case ETX_RECORD_SCALAR:
+      read_number(b);
+      return ETX_OK;
+    case ETX_RECORD_MOVE:
+      return read_move(b);
+    case ETX_RECORD_JUMP:
+    case ETX_RECORD_FREE:
+      return ETX_OK;
+    default:
+      return read_call(b);
+  }
+}
+
 static etx_status read_records(program_builder* b) {
   etx_method* const method = b->method;
   for (size_t i = 0; i < method->record_count; ++i) {
     b->record = &method->records[i];
-    if (b->record->kind == ETX_RECORD_SCALAR) {
-      read_number(b);
-    } else {
-      ETX_TRY(read_call(b));
-    }
+    if (b->record->late != ETX_RECORD_LATE) ETX_TRY(read_record(b));
   }
   return ETX_OK;
 }
@@ -329,6 +356,7 @@ static bool have_same_sizes(program_builder* b, const etx_value* a,
 static bool does_vary(const etx_method* method, size_t tensor) {
   const uint32_t root = method->tensors[tensor].root;
   if (sizes_at(method, tensor)->alike != ETX_NO_INDEX) return true;
+  if (method->tensors[tensor].late != 0) return false;
   return root != tensor && root != ETX_NO_INDEX &&
          method->tensors[root].storage_kind == ETX_METHOD_STORAGE_INPUT;
 }
@@ -400,12 +428,18 @@ static bool arguments_are_alike(program_builder* b, const etx_call* x,
   return true;
 }
 
+// True if the sizes of all arguments of a record are known ahead.
+static bool is_ahead(const etx_method_record* record) {
+  return record->late == ETX_RECORD_AHEAD || record->late == ETX_RECORD_ROOTS;
+}
+
 static uint32_t find_leader(program_builder* b, size_t index) {
   const etx_method* const method = b->method;
   const etx_method_record* const record = &method->records[index];
   const etx_method_record* other = record;
   for (size_t i = 0; i < MOST_COMPARED && other->from != ETX_NO_INDEX; ++i) {
     other = &method->records[other->from];
+    if (!is_ahead(other)) continue;
     if (!arguments_are_alike(b, &record->call, &other->call)) continue;
     return method->sizes.records[other - method->records].leader;
   }
@@ -462,15 +496,33 @@ static bool may_be_joined(program_builder* b, const etx_method_record* record) {
   return true;
 }
 
-static bool has_fixed_numbers(program_builder* b, const etx_call* call) {
+static bool is_fixed_number(program_builder* b, const etx_value* value) {
+  return value->kind == ETX_VALUE_TENSOR || !varies(b, value);
+}
+
+static bool has_fixed_sizes(program_builder* b, const etx_value* value) {
+  etx_dim dims[ETX_MAX_RANK];
+  if (value->kind != ETX_VALUE_TENSOR) return true;
+  read_sizes(b, value, dims);
+  for (size_t i = 0; i < value->as.tensor.rank; ++i) {
+    if (!etx_dim_is_number(dims[i])) return false;
+  }
+  return true;
+}
+
+static bool has_early_root(program_builder* b, const etx_value* value) {
+  const etx_method_tensor* const tensor =
+      etx_method_tensor_of(b->method, value);
+  return tensor == NULL || (tensor->late & ETX_LATE_ROOT) == 0;
+}
+
+// True if `holds` is true for all arguments of a call.
+static bool hold_for_all(program_builder* b, const etx_call* call,
+                         bool (*holds)(program_builder*, const etx_value*)) {
   for (size_t i = 0; i < call->argument_count; ++i) {
     etx_value_span values = etx_call_argument_values(call, i);
     for (; values.at != values.end; ++values.at) {
-      const etx_value* const value = *values.at;
-      if (value != NULL && value->kind != ETX_VALUE_TENSOR &&
-          varies(b, value)) {
-        return false;
-      }
+      if (*values.at != NULL && !holds(b, *values.at)) return false;
     }
   }
   return true;
@@ -528,15 +580,27 @@ static bool is_apart(program_builder* b, const etx_method_record* record) {
   return true;
 }
 
+static bool slot_has_early_root(program_builder* b) {
+  const uint32_t slot = b->record->slot;
+  return slot == ETX_NO_INDEX || has_early_root(b, &b->method->values[slot]);
+}
+
 static void join_records(program_builder* b) {
   etx_method* const method = b->method;
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_size_record* const row = &method->sizes.records[i];
     b->record = &method->records[i];
-    *row = (etx_size_record){(uint32_t)i, false, false};
-    if (b->record->kind != ETX_RECORD_KERNEL) continue;
-    row->has_fixed_numbers = has_fixed_numbers(b, &b->record->call);
+    *row = (etx_size_record){(uint32_t)i, false, false, false, false};
+    if (b->record->kind != ETX_RECORD_KERNEL || !is_ahead(b->record)) continue;
+    const etx_call* const call = &b->record->call;
+    row->has_fixed_numbers = hold_for_all(b, call, is_fixed_number);
+    row->is_fixed =
+        row->has_fixed_numbers && hold_for_all(b, call, has_fixed_sizes);
     row->leader = find_leader(b, i);
+    row->has_late_roots =
+        etx_method_has_flow(method) &&
+        (!hold_for_all(b, call, has_early_root) || !slot_has_early_root(b));
+    if (row->has_late_roots) continue;
     row->may_be_idle =
         may_be_joined(b, b->record) || may_write_nothing(b, b->record);
     if (!row->may_be_idle && is_apart(b, b->record)) {
@@ -562,6 +626,7 @@ static bool build(etx_method* method) {
   link_tensors(method, &program->first_varying);
   join_records(&b);
   program->expression_count = b.table.count;
+  program->flow = method->flow;
   return true;
 }
 
@@ -570,7 +635,8 @@ void etx_size_program_build(etx_method* method) {
   // The first phase is that of loading: a method that is always called with one
   // size should not pay for others.
   if (program->is_tried || program->expression_room == 0 ||
-      method->phases < 2 || method->record_count == 0 || method->flow != 0) {
+      method->phases < 2 || method->record_count == 0 ||
+      (method->flow & ETX_FLOW_ALL_LATE) != 0) {
     return;
   }
   program->is_tried = true;

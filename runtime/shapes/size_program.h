@@ -2,12 +2,17 @@
 // over the symbols (format/shapes/size_table.h). A change of sizes evaluates
 // them instead of calling the shape function of every operator.
 //
-// It is built when sizes change for the first time, by the same shape functions,
-// which compute with symbols then. They tell if a decision holds for some values
-// of the symbols only (etx_shape_call, `undecided`); then, and if a size cannot
-// be expressed, the method has no program, and every phase calls the shape
-// functions. So a program gives exactly the sizes that they give. A method with
-// jumps or with sizes that data decide has none, either.
+// It is built when sizes change for the first time, by the same shape
+// functions, which compute with symbols then. They tell if a decision holds for
+// some values of the symbols only (etx_shape_call, `undecided`); then, and if a
+// size cannot be expressed, the method has no program, and every phase calls
+// the shape functions. So a program gives exactly the sizes that they give.
+//
+// In a method with jumps or late values (late_values.h), the program has what
+// is known ahead. Which values are late does not depend on sizes in the
+// programs of exporters, so they stay as the phase before building found them;
+// what is late is left to the run. A phase in which that does not succeed, such
+// as one for which a branch is not valid, ends the use of the program.
 //
 // Shape functions and prepare depend on types, sizes, strides and numbers only.
 // Records of the same operator whose arguments agree in these for all values of

@@ -199,10 +199,13 @@ class Source:
     def entries(self, text):
         """The entries of an initialiser, macros expanded, braces flattened."""
         for _ in range(4):
-            text = re.sub(r"\bETX_IF_DTYPE\(\w+,\s*(\w+)\)", r"\1", text)
+            text = re.sub(r"\bETX_IF_(?:DTYPE|ANY_LOOP)\(\w+,\s*(\w+)\)", r"\1",
+                          text)
+            text = re.sub(r"\bETX_IF_LOOP\(\w+,\s*(?:\w+|\([^,]*\)),\s*(\w+)\)",
+                          r"\1", text)
             for name in set(re.findall(r"\b[A-Z]\w+", text)):
                 if self.macros.get(name) and name != "NULL":
-                    body = re.sub(r"^\((\w+)\)", "", self.macros[name])
+                    body = re.sub(r"^\([\w, ]*\)", "", self.macros[name])
                     text = re.sub(rf"\b{name}\b(\([^()]*\))?",
                                   lambda _, b=body: b, text)
         return [entry for entry in re.split(r"[{},\s]+", text) if entry]

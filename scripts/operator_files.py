@@ -10,6 +10,7 @@ files, and the name of each for --check:
 
     arguments  runtime/kernels/registry/op_arguments.h   (op_arguments.py)
     types      runtime/kernels/registry/kernel_types.def (BUILD/kernel_types)
+    loops      runtime/kernels/registry/kernel_loops.def (kernel_loops.py)
     document   docs/operators.md                         (BUILD/etx ops --markdown)
 
 `--check coverage` fails if an operator has no test vector in tests/data/ops.
@@ -22,6 +23,7 @@ import re
 import subprocess
 import sys
 
+import kernel_loops
 import op_arguments
 
 TYPES = 'runtime/kernels/registry/kernel_types.def'
@@ -105,6 +107,7 @@ def check(files, what):
         'arguments': (op_arguments.HEADER, lambda: op_arguments.header(
             files.read(op_arguments.SCHEMA))),
         'types': (TYPES, files.types),
+        'loops': (kernel_loops.OUTPUT, lambda: kernel_loops.text(files.source)),
         'document': (DOCUMENT, files.document)}[what]
     return differences(name, files.read(name), wanted())
 
@@ -112,6 +115,7 @@ def check(files, what):
 def rewrite(files):
     files.write(op_arguments.HEADER,
                 op_arguments.header(files.read(op_arguments.SCHEMA)))
+    files.write(kernel_loops.OUTPUT, kernel_loops.text(files.source))
     files.make('kernel_types')
     files.write(TYPES, files.types())
     files.make('etx')      # prints the rows of kernel_types.def
@@ -125,7 +129,7 @@ def main():
     parser.add_argument('--source', default=os.path.join(
         os.path.dirname(os.path.abspath(__file__)), '..'))
     parser.add_argument('--check', choices=['arguments', 'types', 'coverage',
-                                            'document'])
+                                            'loops', 'document'])
     given = parser.parse_args()
     files = Files(given.source, given.build)
     if given.check:

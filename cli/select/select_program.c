@@ -3,6 +3,8 @@
 
 #include "cli/select/select_program.h"
 
+#include "cli/select/selected_loops.h"
+#include "format/ops/chain_steps.h"
 #include "runtime/program/cell_check.h"
 #include "runtime/program/build_features.h"
 #include "runtime/trace/kernel_key.h"
@@ -18,6 +20,23 @@ static bool is_traced(const etx_selection* traced, etx_text name,
                       etx_text key) {
   const etx_selected_operator* const row = etx_selection_find(traced, name);
   return row != NULL && etx_text_set_has(&row->kernels, key);
+}
+
+// Adds the steps of the chains that a call computes.
+static void add_steps(const etx_pte_plan* plan, const etx_pte_instruction* call,
+                      uint64_t* steps) {
+  for (size_t i = 0; i < call->argument_count; ++i) {
+    const etx_pte_value value =
+        etx_pte_value_at(plan, (size_t)call->arguments[i]);
+    uint8_t words[ETX_CHAIN_STEPS_MAX];
+    size_t count = 0;
+    if (value.kind != ETX_PTE_STRING ||
+        !etx_chain_steps_read(value.as.string, ETX_CHAIN_MAX_OTHERS, words,
+                              &count)) {
+      continue;
+    }
+    for (size_t k = 0; k < count; ++k) *steps |= etx_chain_step_bit(words[k]);
+  }
 }
 
 static etx_status list_row(etx_selected_operator* row,
@@ -43,6 +62,7 @@ static etx_status add_call(const etx_pte_plan* plan,
   ETX_TRY(list_row(row, to));
   row->has_kernels = true;
   row->dtypes |= etx_instruction_dtypes(plan, call);
+  add_steps(plan, call, &to->facts->chain_steps);
   if (etx_text_set_has(&row->kernels, text)) return ETX_OK;
   const etx_text copy = etx_pool_copy_text(to->pool, text);
   if (copy.data == NULL) return ETX_OUT_OF_MEMORY;

@@ -10,6 +10,8 @@
 // are united: bits by "or", bytes by the larger one.
 typedef struct etx_selected_facts {
   uint32_t features;        // a bit for each row of build_features.def
+  uint64_t chain_steps;     // of all calls that compute chains: bits of
+                            // etx_chain_step_bit
   etx_memory_needed bytes;  // of the most demanding method, by kind of memory
 } etx_selected_facts;
 

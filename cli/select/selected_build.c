@@ -81,6 +81,9 @@ static void find_fingerprint(etx_selected_build* build) {
     etx_sha256_add(&hash, op->overload, strlen(op->overload) + 1);
     add_number(&hash, build->op_dtypes[i]);
   }
+  for (size_t i = 0; i < ETX_LOOP_COUNT; ++i) {
+    add_number(&hash, build->loops[i]);
+  }
   add_number(&hash, build->dtypes);
   add_number(&hash, build->widest_set);
   add_number(&hash, (uint32_t)build->has_messages |
@@ -93,6 +96,21 @@ static void find_fingerprint(etx_selected_build* build) {
     build->fingerprint[i] = digits[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
   }
   build->fingerprint[sizeof build->fingerprint - 1] = '\0';
+}
+
+static void find_loops(const etx_selection* selection,
+                       const etx_selected_facts* facts,
+                       etx_selected_build* build) {
+  uint64_t steps = facts->chain_steps;
+  // A list of operators does not say which chains they compute.
+  if (selection->has_all_operators) steps = UINT64_MAX;
+  for (size_t i = 0; i < selection->count; ++i) {
+    if (selection->operators[i].is_from_list) steps = UINT64_MAX;
+  }
+  memset(build->loops, 0, sizeof build->loops);
+  for (size_t i = 0; i < build->count; ++i) {
+    etx_loops_add(build->ops[i]->id, build->op_dtypes[i], steps, build->loops);
+  }
 }
 
 etx_status etx_selected_build_fill(const etx_selection* selection,
@@ -119,6 +137,7 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
     build->ops[build->count] = op;
     build->op_dtypes[build->count++] = wanted[i].dtypes & known;
   }
+  find_loops(selection, facts, build);
   build->dtypes = ETX_DTYPES_CLOSED(dtypes) & known;
   build->is_dynamic = (facts->features & ETX_FEATURES_OF_DYNAMIC) != 0;
   build->has_data_files = (facts->features & ETX_FEATURE_BIT(DATA_FILES)) != 0;

@@ -1,16 +1,17 @@
 // The build that a selection asks for, and the files that describe it.
 //
-//   etx_selected.c            the kernel table, as C
-//   etx_selected.h            types, features, bytes of memory, fingerprint
-//   selected.cmake            the same as CMake options, before
-//   add_subdirectory cc.args                   the same as options of a
-//   compiler, for etx.c selected_operators.yaml   the selection in ExecuTorch's
-//   form
+//   etx_selected.c           the kernel table, as C
+//   etx_selected.h           types, features, bytes of memory, fingerprint
+//   etx_selected_loops.h     the loops that the kernels call
+//   selected.cmake           options of the build for CMake
+//   cc.args                  the same for a compiler, for etx.c
+//   selected_operators.yaml  the selection in ExecuTorch's form
 
 #ifndef ETX_CLI_SELECT_SELECTED_BUILD_H
 #define ETX_CLI_SELECT_SELECTED_BUILD_H
 
 #include "cli/select/select_program.h"
+#include "cli/select/selected_loops.h"
 #include "format/base/sink.h"
 #include "runtime/instruction_set.h"
 
@@ -20,6 +21,7 @@ typedef struct etx_selected_build {
   uint32_t* op_dtypes;  // for each of them the types of its calls: its cells
   size_t count;         // of ops
   uint32_t dtypes;      // with all that they bring along
+  uint32_t loops[ETX_LOOP_COUNT];  // types of the calls that want each loop
   bool has_messages;
   bool has_verifier;
   bool is_narrowed;  // to what traces have reached
@@ -54,7 +56,7 @@ typedef struct etx_selected_file {
                       const etx_sink* sink);
 } etx_selected_file;
 
-enum { ETX_SELECTED_FILES = 5 };
+enum { ETX_SELECTED_FILES = 6 };
 extern const etx_selected_file etx_selected_files[ETX_SELECTED_FILES];
 
 #endif

@@ -163,6 +163,25 @@ static etx_status write_header(const etx_selected_build* build,
              "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
+static etx_status write_loops(const etx_selected_build* build,
+                              const etx_selection* selection,
+                              const char* folder, const etx_sink* sink) {
+  (void)selection, (void)folder;
+  ETX_TRY(
+      put(sink,
+          "// The loops of a selected build, for ETX_SELECTED_LOOPS. "
+          "Written by\n// 'etx select'; do not edit.\n//\n"
+          "// Each macro has the types of the calls that may want a loop: a "
+          "bit for each\n// code of dtype.def.\n\n"
+          "#ifndef ETX_SELECTED_LOOPS_H\n"
+          "#define ETX_SELECTED_LOOPS_H\n\n"));
+  for (size_t i = 0; i < ETX_LOOP_COUNT; ++i) {
+    ETX_TRY(put(sink, "#define ETX_LOOP_%s UINT32_C(0x%x)\n",
+                etx_loop_name((etx_loop_id)i), (uint64_t)build->loops[i]));
+  }
+  return put(sink, "\n#endif\n");
+}
+
 static etx_status put_types(const etx_selected_build* build,
                             const etx_sink* sink) {
   const char* separator = "";
@@ -206,6 +225,10 @@ static etx_status write_cmake(const etx_selected_build* build,
   ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
   ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
   ETX_TRY(put_part(sink, "CELLS", true));
+  ETX_TRY(put(sink,
+              "set(ETX_SELECTED_LOOPS "
+              "\"${CMAKE_CURRENT_LIST_DIR}/etx_selected_loops.h\"\n"
+              "  CACHE FILEPATH \"\" FORCE)\n"));
   ETX_TRY(put_part(sink, "TESTS", false));
   return put(sink,
              "\n# Gives the target the selected kernels; what they do not use "
@@ -229,7 +252,9 @@ static etx_status write_arguments(const etx_selected_build* build,
     ETX_TRY(put(sink, "-DETX_WIDEST_SET=%i\n", (int64_t)build->widest_set));
   }
   if (!build->is_dynamic) ETX_TRY(put(sink, "-DETX_DYNAMIC=0\n"));
-  ETX_TRY(put(sink, "-DETX_CELLS=1\n"));
+  ETX_TRY(put(sink,
+              "-DETX_CELLS=1\n"
+              "\"-DETX_SELECTED_LOOPS=<etx_selected_loops.h>\"\n"));
   if (!build->has_messages) ETX_TRY(put(sink, "-DETX_MESSAGES=0\n"));
   if (!build->has_verifier) ETX_TRY(put(sink, "-DETX_VERIFIER=0\n"));
   ETX_TRY(put(sink,
@@ -246,7 +271,10 @@ static etx_status write_yaml(const etx_selected_build* build,
 }
 
 const etx_selected_file etx_selected_files[ETX_SELECTED_FILES] = {
-    {"etx_selected.c", write_table},         {"etx_selected.h", write_header},
-    {"selected.cmake", write_cmake},         {"cc.args", write_arguments},
+    {"etx_selected.c", write_table},
+    {"etx_selected.h", write_header},
+    {"etx_selected_loops.h", write_loops},
+    {"selected.cmake", write_cmake},
+    {"cc.args", write_arguments},
     {"selected_operators.yaml", write_yaml},
 };

@@ -4,6 +4,7 @@
 
 #include "runtime/kernel.h"
 
+#include "runtime/built_loops.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/registry/type_bound_kernels.h"
@@ -33,7 +34,11 @@ static const etx_kernel rows[ETX_OP_COUNT] = {
 #undef OP
 };
 
-const etx_kernel_table etx_all_kernels = {rows, ETX_OP_COUNT, NULL};
+// A build with selected loops has no table of all kernels: some would call
+// loops that are left out.
+const etx_kernel_table etx_all_kernels = {
+    ETX_LOOPS_ARE_SELECTED ? NULL : rows,
+    ETX_LOOPS_ARE_SELECTED ? 0 : ETX_OP_COUNT, NULL};
 
 bool etx_kernel_is_left_out(const etx_kernel* kernel) {
   return kernel->prepare == prepare_left_out;

@@ -82,8 +82,11 @@ static etx_status open_bytes(etx_module* module, etx_bytes file,
   memset(module, 0, sizeof *module);
   module->memory = options->memory == NULL ? heap : *options->memory;
   module->file = file;
+  // Volatile: where the weak definition is in the same file (etx.c), gcc would
+  // take its value, though the linker may choose the application's.
+  const etx_kernel_table* const volatile* const chosen = &etx_default_kernels;
   const etx_kernel_table* kernels =
-      options->kernels == NULL ? etx_default_kernels : options->kernels;
+      options->kernels == NULL ? *chosen : options->kernels;
   ETX_TRY(etx_program_open(&module->program, file, kernels, &limits, diag));
   const etx_status status = open_data(module, options, diag);
   if (status != ETX_OK) close_data(module);

@@ -1,5 +1,7 @@
 #include "runtime/program/cell_check.h"
 
+#include "runtime/built_loops.h"
+
 static uint32_t dtype_bit(const etx_pte_plan* plan, int64_t index) {
   if (index < 0) return 0;
   if (etx_pte_value_kind(plan, (size_t)index) != ETX_PTE_TENSOR) return 0;
@@ -26,11 +28,23 @@ uint32_t etx_instruction_dtypes(const etx_pte_plan* plan,
   return dtypes;
 }
 
+// A table without cells may call any loop, which a build with selected loops
+// need not have. Operators of an application call none of them.
+static etx_status check_no_cells(const etx_op* op, etx_diag* diag) {
+  if (!ETX_LOOPS_ARE_SELECTED || op->id == ETX_OP_COUNT) return ETX_OK;
+  return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                       "'%s' is in a kernel table without cells, and this "
+                       "build has selected loops alone: use the table of "
+                       "etx_selected.c",
+                       op->name);
+}
+
 etx_status etx_cells_check(const etx_kernel_table* table,
                            const etx_kernel* kernel, const etx_pte_plan* plan,
                            const etx_pte_instruction* instruction,
                            etx_diag* diag) {
-  if (table->cells == NULL || kernel == NULL) return ETX_OK;
+  if (kernel == NULL) return ETX_OK;
+  if (table->cells == NULL) return check_no_cells(kernel->op, diag);
   const uint32_t missing = etx_instruction_dtypes(plan, instruction) &
                            ~table->cells->dtypes[kernel - table->kernels];
   if (missing == 0) return ETX_OK;

@@ -247,6 +247,26 @@ static etx_status check_parameters(const etx_call* call, size_t others) {
   return ETX_OK;
 }
 
+// Refuses steps whose loops this build leaves out.
+static etx_status check_built_steps(const etx_call* call, const uint8_t* steps,
+                                    size_t count) {
+  const etx_float_loops* const loops = etx_float_loops_best();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t operands = etx_chain_step_operands(steps[i]);
+    const size_t inputs = operands - etx_chain_step_parameters(steps[i]);
+    if ((inputs != 1 || loops->unary[unary_steps[steps[i]].function] != NULL) &&
+        (inputs != 2 || loops->binary[binary_steps[steps[i]]] != NULL)) {
+      continue;
+    }
+    return etx_call_refuse(call, ETX_UNSUPPORTED,
+                           "step '%s' is not in the selection of this build: "
+                           "give this program to 'etx select', too, and build "
+                           "again",
+                           etx_chain_step_name(steps[i]));
+  }
+  return ETX_OK;
+}
+
 // Leaves the steps in `prepared`.
 static etx_status read_steps(etx_call* call, size_t other_count, size_t steps) {
   const etx_text text = etx_call_value(call, steps)->as.string;
@@ -259,6 +279,7 @@ static etx_status read_steps(etx_call* call, size_t other_count, size_t steps) {
         "%z tensors",
         text, other_count);
   }
+  if (ETX_LOOPS_ARE_SELECTED) ETX_TRY(check_built_steps(call, words, count));
   memcpy(call->prepared, words, sizeof words);
   call->prepared[STEP_COUNT] = (int64_t)count;
   return ETX_OK;

@@ -1,5 +1,6 @@
 #include "runtime/kernels/elementwise/binary_small.h"
 
+#include "runtime/built_loops.h"
 #include "runtime/kernel.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/short_copy.h"
@@ -79,22 +80,27 @@ SMALL(divide, x / y)
 SMALL(minimum, x < y || x != x ? x : y)
 SMALL(maximum, x > y || x != x ? x : y)
 
-#define EACH_FUNCTION(kernel)   \
-  switch (function) {           \
-    case ETX_BINARY_add:        \
-      return add_##kernel;      \
-    case ETX_BINARY_subtract:   \
-      return subtract_##kernel; \
-    case ETX_BINARY_multiply:   \
-      return multiply_##kernel; \
-    case ETX_BINARY_divide:     \
-      return divide_##kernel;   \
-    case ETX_BINARY_minimum:    \
-      return minimum_##kernel;  \
-    case ETX_BINARY_maximum:    \
-      return maximum_##kernel;  \
-    default:                    \
-      return NULL;              \
+#define EACH_FUNCTION(kernel)                                              \
+  switch (function) {                                                      \
+    case ETX_BINARY_add:                                                   \
+      return ETX_IF_LOOP(ETX_LOOP_binary_add, ETX_LOOP_F32, add_##kernel); \
+    case ETX_BINARY_subtract:                                              \
+      return ETX_IF_LOOP(ETX_LOOP_binary_subtract, ETX_LOOP_F32,           \
+                         subtract_##kernel);                               \
+    case ETX_BINARY_multiply:                                              \
+      return ETX_IF_LOOP(ETX_LOOP_binary_multiply, ETX_LOOP_F32,           \
+                         multiply_##kernel);                               \
+    case ETX_BINARY_divide:                                                \
+      return ETX_IF_LOOP(ETX_LOOP_binary_divide, ETX_LOOP_F32,             \
+                         divide_##kernel);                                 \
+    case ETX_BINARY_minimum:                                               \
+      return ETX_IF_LOOP(ETX_LOOP_binary_minimum, ETX_LOOP_F32,            \
+                         minimum_##kernel);                                \
+    case ETX_BINARY_maximum:                                               \
+      return ETX_IF_LOOP(ETX_LOOP_binary_maximum, ETX_LOOP_F32,            \
+                         maximum_##kernel);                                \
+    default:                                                               \
+      return NULL;                                                         \
   }
 
 etx_kernel_function etx_binary_small_of(size_t function){EACH_FUNCTION(small)}
@@ -131,21 +137,22 @@ ONE_INTEGER(ge, uint8_t, x >= y)
 etx_kernel_function etx_binary_one_integer_of(size_t function) {
   switch (function) {
     case ETX_BINARY_add:
-      return add_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_add, ETX_LOOP_I64, add_one_integer);
     case ETX_BINARY_subtract:
-      return subtract_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_subtract, ETX_LOOP_I64,
+                         subtract_one_integer);
     case ETX_BINARY_eq:
-      return eq_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_eq, ETX_LOOP_I64, eq_one_integer);
     case ETX_BINARY_ne:
-      return ne_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_ne, ETX_LOOP_I64, ne_one_integer);
     case ETX_BINARY_lt:
-      return lt_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_lt, ETX_LOOP_I64, lt_one_integer);
     case ETX_BINARY_le:
-      return le_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_le, ETX_LOOP_I64, le_one_integer);
     case ETX_BINARY_gt:
-      return gt_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_gt, ETX_LOOP_I64, gt_one_integer);
     case ETX_BINARY_ge:
-      return ge_one_integer;
+      return ETX_IF_LOOP(ETX_LOOP_binary_ge, ETX_LOOP_I64, ge_one_integer);
     default:
       return NULL;
   }

@@ -12,8 +12,5 @@ void etx_layer_norm_rows_avx2(const etx_layer_norm_rows* norm) {
   layer_norm_rows(norm);
 }
 
-const etx_float_loops etx_float_loops_avx2 = {
-    "avx2",          unary_loops,
-    binary_loops,    whole_loops,
-    spread,          turn_bits,
-    transpose_16x16, {softmax_scale, softmax_exp, etx_layer_norm_rows_avx2}};
+const etx_float_loops etx_float_loops_avx2 =
+    ETX_FLOAT_LOOPS("avx2", etx_layer_norm_rows_avx2);

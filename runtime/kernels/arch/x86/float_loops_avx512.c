@@ -9,8 +9,5 @@
 
 //   @normalize  float32 | layer normalisation of rows, the loop of AVX2
 //     (float_loops_avx2.c) | 2 rows x 16 elements | 32
-const etx_float_loops etx_float_loops_avx512 = {
-    "avx512",        unary_loops,
-    binary_loops,    whole_loops,
-    spread,          turn_bits,
-    transpose_16x16, {softmax_scale, softmax_exp, etx_layer_norm_rows_avx2}};
+const etx_float_loops etx_float_loops_avx512 =
+    ETX_FLOAT_LOOPS("avx512", etx_layer_norm_rows_avx2);

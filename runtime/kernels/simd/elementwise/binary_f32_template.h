@@ -101,10 +101,14 @@ static inline __attribute__((always_inline)) etx_f32_vec gate_of(
 //   @binary  float32 | operators with two operands (binary_ops.def) |
 //     {ETX_F32_LANES} elements
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
-#define NUMERIC(name, ...) name##_f32,
-#define FLOATING(name, ...) name##_f32,
-#define FLOAT32(name, ...) name##_f32,
-#define COMPARISON(name, ...) name##_f32,
+#define NUMERIC(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F32, name##_f32),
+#define FLOATING(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F32, name##_f32),
+#define FLOAT32(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F32, name##_f32),
+#define COMPARISON(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F32, name##_f32),
 #define INTEGRAL(name, ...) NULL,
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 };

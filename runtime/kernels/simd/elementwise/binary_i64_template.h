@@ -41,10 +41,13 @@ static bool are_fast_i64(const void* a, const void* b, size_t count) {
 //   @whole  int64 | operators with two operands (binary_ops.def) |
 //     {VECTOR_BYTES / 8} elements
 static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
-#define NUMERIC(name, ...) name##_i64,
+#define NUMERIC(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_I64, name##_i64),
 #define FLOATING(name, ...) NULL,
 #define FLOAT32(name, ...) NULL,
-#define COMPARISON(name, ...) name##_i64,
-#define INTEGRAL(name, ...) name##_i64,
+#define COMPARISON(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_I64, name##_i64),
+#define INTEGRAL(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_I64, name##_i64),
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 };

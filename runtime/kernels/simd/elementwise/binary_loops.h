@@ -8,6 +8,7 @@
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_BINARY_LOOPS_H
 
 #include "format/tensor/dtype.h"
+#include "runtime/built_loops.h"
 #include "runtime/kernels/simd/vector/loop_independent.h"
 #include "runtime/kernels/simd/vector/compute_type.h"
 

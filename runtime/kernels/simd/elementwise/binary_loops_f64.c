@@ -15,10 +15,13 @@
 #undef F
 
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
-#define NUMERIC(name, ...) name##_f64,
-#define FLOATING(name, ...) name##_f64,
+#define NUMERIC(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F64, name##_f64),
+#define FLOATING(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F64, name##_f64),
 #define FLOAT32(name, ...) NULL,
-#define COMPARISON(name, ...) name##_f64,
+#define COMPARISON(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, ETX_LOOP_F64, name##_f64),
 #define INTEGRAL(name, ...) NULL,
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 };

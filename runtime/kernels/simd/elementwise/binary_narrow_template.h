@@ -3,8 +3,9 @@
 //
 //   T        required  the C type of the elements
 //   NAME(x)  required  x with the suffix of the type
+//   TYPE     required  the bit of the type in a set of types
 
-#if !defined(T) || !defined(NAME)
+#if !defined(T) || !defined(NAME) || !defined(TYPE)
 #error "this header needs the macros of its table"
 #endif
 
@@ -21,13 +22,17 @@
 
 static const etx_binary_loop NAME(loops)[ETX_BINARY_COUNT] = {
 #define NUMERIC(name, ...) NULL,
-#define NUMERIC_NARROW(name, ...) NAME(name),
+#define NUMERIC_NARROW(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, TYPE, NAME(name)),
 #define FLOATING(name, ...) NULL,
 #define FLOAT32(name, ...) NULL,
-#define COMPARISON(name, ...) NAME(name),
-#define INTEGRAL(name, ...) NAME(name),
+#define COMPARISON(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, TYPE, NAME(name)),
+#define INTEGRAL(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_binary_##name, TYPE, NAME(name)),
 #include "runtime/kernels/simd/elementwise/binary_ops.def"
 };
 
 #undef T
 #undef NAME
+#undef TYPE

@@ -31,6 +31,20 @@ typedef struct etx_float_loops {
   etx_row_loops rows;
 } etx_float_loops;
 
+// The table of a set, made of the loops of the templates; `normalize_rows` is
+// the loop of layer normalisation.
+#define ETX_FLOAT_LOOPS(name, normalize_rows)                                \
+  {                                                                          \
+    name, unary_loops, binary_loops, whole_loops,                            \
+        ETX_IF_ANY_LOOP(ETX_LOOP_floats_spread, spread),                     \
+        ETX_IF_ANY_LOOP(ETX_LOOP_floats_bits, turn_bits),                    \
+        ETX_IF_ANY_LOOP(ETX_LOOP_floats_transpose_16x16, transpose_16x16), { \
+      ETX_IF_ANY_LOOP(ETX_LOOP_floats_softmax, softmax_scale),               \
+          ETX_IF_ANY_LOOP(ETX_LOOP_floats_softmax, softmax_exp),             \
+          ETX_IF_ANY_LOOP(ETX_LOOP_floats_normalize, normalize_rows)         \
+    }                                                                        \
+  }
+
 // The baseline, which every processor of the target has.
 extern const etx_float_loops etx_float_loops_base;
 

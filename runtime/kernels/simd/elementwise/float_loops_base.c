@@ -8,8 +8,5 @@
 #include "runtime/kernels/simd/elementwise/transpose_16x16_template.h"
 #include "runtime/kernels/simd/elementwise/unary_f32_template.h"
 
-const etx_float_loops etx_float_loops_base = {
-    "base",          unary_loops,
-    binary_loops,    whole_loops,
-    spread,          turn_bits,
-    transpose_16x16, {softmax_scale, softmax_exp, layer_norm_rows}};
+const etx_float_loops etx_float_loops_base =
+    ETX_FLOAT_LOOPS("base", layer_norm_rows);

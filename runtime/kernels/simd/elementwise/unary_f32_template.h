@@ -113,8 +113,11 @@ static void run_angles(float* out, const float* in, size_t count,
 //   @unary  float32 | operators with one operand (unary_ops.def) |
 //     {ETX_F32_LANES} elements
 static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
-#define NUMERIC(name, ...) name##_f32,
-#define FLOATING(name, ...) name##_f32,
-#define PREDICATE(name, ...) name##_f32,
+#define NUMERIC(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_F32, name##_f32),
+#define FLOATING(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_F32, name##_f32),
+#define PREDICATE(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_F32, name##_f32),
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 };

@@ -5,6 +5,7 @@
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_UNARY_LOOPS_H
 
+#include "runtime/built_loops.h"
 #include "runtime/kernels/simd/vector/loop_independent.h"
 #include "runtime/kernels/simd/vector/compute_type.h"
 

@@ -62,16 +62,21 @@ static inline double etx_mish_f64(double x) {
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 
 const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT] = {
-#define NUMERIC(name, ...) name##_f64,
-#define FLOATING(name, ...) name##_f64,
-#define PREDICATE(name, ...) name##_f64,
+#define NUMERIC(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_F64, name##_f64),
+#define FLOATING(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_F64, name##_f64),
+#define PREDICATE(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_F64, name##_f64),
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 };
 
 const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT] = {
-#define NUMERIC(name, ...) name##_i64,
+#define NUMERIC(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_I64, name##_i64),
 #define FLOATING(name, ...) NULL,
-#define PREDICATE(name, ...) name##_i64,
+#define PREDICATE(name, ...) \
+  ETX_IF_LOOP(ETX_LOOP_unary_##name, ETX_LOOP_I64, name##_i64),
 #include "runtime/kernels/simd/elementwise/unary_ops.def"
 };
 

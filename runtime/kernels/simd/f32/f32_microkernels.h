@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "runtime/built_types.h"
+#include "runtime/built_loops.h"
 #include "runtime/instruction_set.h"
 #include "runtime/kernels/simd/f32/conv_microkernels.h"
 #include "runtime/kernels/simd/f32/attention_scores.h"

@@ -52,14 +52,16 @@
 #include "runtime/kernels/simd/f32/conv_oc_template.h"
 #if VECTOR_BYTES >= 32
 #include "runtime/kernels/simd/f32/conv_pixel_template.h"
-#define CONV_PIXEL conv_pixel
+#define CONV_PIXEL ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_pixel, conv_pixel)
 #else
 #define CONV_PIXEL NULL
 #endif
 #if VECTOR_BYTES >= 32
 #include "runtime/kernels/simd/f32/depthwise_3x3_template.h"
 #include "runtime/kernels/simd/f32/depthwise_5x5_7x7_template.h"
-#define DEPTHWISE_PLANES depthwise_planes, DEPTHWISE_MAX_KERNEL
+#define DEPTHWISE_PLANES                                            \
+  ETX_IF_ANY_LOOP(ETX_LOOP_f32_depthwise_planes, depthwise_planes), \
+      DEPTHWISE_MAX_KERNEL
 #else
 #define DEPTHWISE_PLANES NULL, 0
 #endif
@@ -109,10 +111,26 @@
 #define ETX_F32_MICROKERNELS(name)                                          \
   {                                                                         \
     name,                                                                   \
-        {add_products_i64, add_products_f32,                                \
-         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                          \
-        dots, gemm_small, transpose_pack, copy_rows, store_rows, depthwise_row,       \
-        max_pool_row, attention_weights, conv_oc_dense, conv_oc,            \
-        conv_oc_store, {winograd_input, winograd_weights, winograd_output}, \
+        {ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type, ETX_LOOP_I64,               \
+                     add_products_i64),                                     \
+         ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type, ETX_LOOP_F32,               \
+                     add_products_f32),                                     \
+         ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type,                             \
+                     (ETX_HAS_DTYPE(FLOAT64) ? ETX_LOOP_F64 : 0u),          \
+                     add_products_f64)},                                    \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_dots, dots),                           \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_gemm_small, gemm_small),               \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_transpose_pack, transpose_pack),       \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_copy_rows, copy_rows),                 \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_store_rows, store_rows),               \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_depthwise_row, depthwise_row),         \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_max_pool_row, max_pool_row),           \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_attention_weights, attention_weights), \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc_dense, conv_oc_dense),         \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc, conv_oc),                     \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc_store, conv_oc_store),         \
+        {ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_input),            \
+         ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_weights),          \
+         ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_output)},          \
         DEPTHWISE_PLANES, CONV_PIXEL, GEMM_GROUPS                           \
   }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "runtime/built_loops.h"
 #include "runtime/instruction_set.h"
 
 // out = left * right for one row, [count] * [count, 16 * panel_count], where

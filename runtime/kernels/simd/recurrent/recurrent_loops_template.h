@@ -12,9 +12,12 @@
 #include "runtime/kernels/simd/recurrent/panel_dots_template.h"
 #include "runtime/kernels/simd/recurrent/recurrent_gates_template.h"
 
-#define ETX_RECURRENT_LOOPS(name)                           \
-  {                                                         \
-    name, panel_dots, {                                     \
-      gru_gates, lstm_gates, rnn_tanh_gates, rnn_relu_gates \
-    }                                                       \
+#define ETX_RECURRENT_LOOPS(name)                                       \
+  {                                                                     \
+    name, ETX_IF_ANY_LOOP(ETX_LOOP_recurrent_panel_dots, panel_dots), { \
+      ETX_IF_ANY_LOOP(ETX_LOOP_recurrent_gru, gru_gates),               \
+          ETX_IF_ANY_LOOP(ETX_LOOP_recurrent_lstm, lstm_gates),         \
+          ETX_IF_ANY_LOOP(ETX_LOOP_recurrent_rnn_tanh, rnn_tanh_gates), \
+          ETX_IF_ANY_LOOP(ETX_LOOP_recurrent_rnn_relu, rnn_relu_gates)  \
+    }                                                                   \
   }

@@ -93,12 +93,23 @@ typedef struct etx_kernel {
   etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
 } etx_kernel;
 
+struct etx_method;
+struct etx_missing_sink;
+
 // Which calls a selected build is for. A cell is an operator with an element
 // type of a tensor among its arguments or results. `etx select` writes them; a
 // method that needs another cell is refused when it is loaded.
 typedef struct etx_cells {
   const uint32_t* dtypes;  // for each kernel of the table: a bit for each code
                            // of dtype.def
+  uint32_t features;       // a bit for each row of build_features.def
+  const char* advice;  // what to do about a cell that is missing, for messages;
+                       // NULL: nothing
+  // etx_missing_cells_check (method.h), or NULL: methods are refused without a
+  // list of what they lack. A pointer, so that only images with such a table
+  // link it.
+  etx_status (*check)(const struct etx_method* method,
+                      const struct etx_missing_sink* missing, etx_diag* diag);
 } etx_cells;
 
 // The kernels of a build: what etx_program_open is given. An application may

@@ -194,8 +194,22 @@ typedef struct etx_missing_sink {
   // are borrowed from the file.
   void (*missing)(void* context, etx_text name, etx_text overload,
                   size_t instruction);
-  void* context;  // handed to `missing` unchanged
+  void* context;  // handed to both functions unchanged
+  // Receives what else a method needs and a selected build does not have
+  // (kernel.h, etx_cells): a type in calls of an operator, or, with empty
+  // texts, a feature of the build such as "control_flow". May be NULL.
+  void (*cell)(void* context, etx_text name, etx_text overload,
+               const char* missing);
 } etx_missing_sink;
+
+// For etx_cells.check: refuses a method that needs operators, types of their
+// calls or features that a selected build does not have. All of them go to
+// `missing`, which may be NULL; the message names the first ones and what to
+// do. ETX_MISSING_OPERATOR: operators are among them; ETX_UNSUPPORTED: only
+// types and features. A build without messages lists nothing.
+ETX_MUST_USE etx_status etx_missing_cells_check(const etx_method* method,
+                                                const etx_missing_sink* missing,
+                                                etx_diag* diag);
 
 // Loads the method. Refuses what this build cannot run: missing operators (all
 // of them go to `missing`, which may be NULL), delegates, arguments of a wrong

@@ -84,7 +84,8 @@ static etx_status add_yaml(select_inputs* inputs, etx_pool* pool,
   ETX_TRY(etx_selection_yaml_read(pool, text, &selection, diag));
   inputs->has_lists = true;
   // A list of operators does not say how they are called.
-  inputs->facts.features |= ETX_FEATURES_OF_DYNAMIC;
+  inputs->facts.features |=
+      ETX_FEATURES_OF_DYNAMIC | ETX_FEATURE_BIT(DATA_FILES);
   return etx_selection_unite(&inputs->selection, pool, &selection);
 }
 

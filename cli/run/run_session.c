@@ -108,7 +108,7 @@ static void print_missing(void* context, etx_text name, etx_text overload,
 static etx_status load(etx_run_session* session, const char* name,
                        const etx_planned_memory* allocator, etx_diag* diag) {
   size_t count = 0;
-  const etx_missing_sink missing = {print_missing, &count};
+  const etx_missing_sink missing = {print_missing, &count, NULL};
   const etx_status status = etx_module_load_method_telling(
       &session->module, name, allocator, &missing, diag);
   if (count == 0) return status;

@@ -24,7 +24,8 @@ typedef struct etx_selected_build {
   uint32_t loops[ETX_LOOP_COUNT];  // types of the calls that want each loop
   bool has_messages;
   bool has_verifier;
-  bool is_narrowed;  // to what traces have reached
+  bool is_narrowed;   // to what traces have reached
+  uint32_t features;  // a bit for each row of build_features.def
   bool is_dynamic;
   bool has_data_files;
   etx_memory_needed bytes;         // 0: no program was read

@@ -34,7 +34,37 @@ static etx_status put_rows(const etx_selected_build* build,
   for (size_t i = 0; i < build->count; ++i) {
     ETX_TRY(put(sink, "    UINT32_C(0x%x),\n", (uint64_t)build->op_dtypes[i]));
   }
-  return put(sink, "};\nstatic const etx_cells cells = {dtypes};\n");
+  return put(sink, "};\n");
+}
+
+// The cells of the table, with what a message says about missing ones.
+static etx_status put_advice(const etx_selected_build* build,
+                             const etx_sink* sink) {
+  ETX_TRY(
+      put(sink,
+          "\n// Without messages, no text is needed, and no list of what is "
+          "missing.\n"
+          "static const etx_cells cells = {\n    %s,\n"
+          "    UINT32_C(0x%x),  // features\n",
+          build->count == 0 ? "NULL" : "dtypes", (uint64_t)build->features));
+  if (build->is_narrowed) {
+    ETX_TRY(
+        put(sink,
+            "    ETX_MESSAGES ? \"this build (%s) has only what traces have "
+            "reached: \"\n"
+            "                   \"record these calls with 'etx run "
+            "--trace-ops more.yaml', give \"\n"
+            "                   \"all traces to 'etx select --narrow "
+            "--trace' and build again\"\n",
+            build->fingerprint));
+  } else {
+    ETX_TRY(put(sink,
+                "    ETX_MESSAGES ? \"give this program to 'etx select', too, "
+                "and build again\"\n"));
+  }
+  return put(sink,
+             "                 : NULL,\n"
+             "    ETX_MESSAGES ? etx_missing_cells_check : NULL,\n};\n\n");
 }
 
 // Declares the functions of the rows. A function that several kernels share is
@@ -91,18 +121,16 @@ static etx_status write_table(const etx_selected_build* build,
               "calls: see ETX_CELLS in \"\n"
               "               \"selected.cmake\");\n\n"));
   ETX_TRY(put_declarations(build, sink));
-  if (build->count == 0) {
-    return put(
-        sink,
-        "const etx_kernel_table etx_selected_kernels = {NULL, 0, NULL};\n"
-        "const etx_kernel_table* const etx_default_kernels = "
-        "&etx_selected_kernels;\n");
-  }
   ETX_TRY(put(sink, "\n"));
-  ETX_TRY(put_rows(build, sink));
+  if (build->count > 0) ETX_TRY(put_rows(build, sink));
+  ETX_TRY(put_advice(build, sink));
+  ETX_TRY(
+      put(sink, build->count == 0
+                    ? "const etx_kernel_table etx_selected_kernels = "
+                      "{NULL, 0, &cells};\n"
+                    : "const etx_kernel_table etx_selected_kernels = {\n"
+                      "    rows, sizeof rows / sizeof rows[0], &cells};\n"));
   return put(sink,
-             "\nconst etx_kernel_table etx_selected_kernels = {\n"
-             "    rows, sizeof rows / sizeof rows[0], &cells};\n"
              "const etx_kernel_table* const etx_default_kernels =\n"
              "    &etx_selected_kernels;\n");
 }

@@ -64,6 +64,19 @@ static void add_missing(void* context, etx_text name, etx_text overload,
   Py_XDECREF(word);
 }
 
+// A type in calls of an operator, or a feature, that a selected build lacks.
+static void add_cell(void* context, etx_text name, etx_text overload,
+                     const char* missing) {
+  missing_operators* const list = context;
+  char text[256];
+  etx_format_text(text, sizeof text, "%t%s%t%s%s", name,
+                  overload.size == 0 ? "" : ".", overload,
+                  name.size == 0 ? "" : " with ", missing);
+  PyObject* const word = PyUnicode_FromString(text);
+  if (word == NULL || PyList_Append(list->names, word) != 0) PyErr_Clear();
+  Py_XDECREF(word);
+}
+
 static PyObject* refuse_missing(const missing_operators* list,
                                 etx_status status, const char* place) {
   PyObject* const comma = PyUnicode_FromString(", ");
@@ -94,7 +107,7 @@ static PyObject* load(etx_py_session* session, const char* name,
     Py_DECREF(missing.names);
     return NULL;
   }
-  const etx_missing_sink sink = {add_missing, &missing};
+  const etx_missing_sink sink = {add_missing, &missing, add_cell};
   etx_status status = etx_shared_memory_allocator(
       &session->shared, etx_text_of(name), &state, &diag);
   if (status == ETX_OK) {

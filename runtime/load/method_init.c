@@ -284,6 +284,10 @@ static etx_status init(etx_method* method, const etx_program* program,
   ETX_TRY(check_devices(&loaded, diag));
   etx_operator_cache operators;
   etx_operator_cache_init(&operators, &loaded.plan, program->kernels);
+  const etx_cells* const cells = program->kernels->cells;
+  if (ETX_CELLS && cells != NULL && cells->check != NULL) {
+    ETX_TRY(cells->check(&loaded, missing, diag));
+  }
   ETX_TRY(check_operators(&loaded, &operators, missing, diag));
   ETX_TRY(etx_method_layout_count(&loaded, &operators, &needed, diag));
   ETX_TRY(take_memory(&loaded, &needed, memory, diag));

@@ -47,12 +47,5 @@ etx_status etx_cells_check(const etx_kernel_table* table,
   if (table->cells == NULL) return check_no_cells(kernel->op, diag);
   const uint32_t missing = etx_instruction_dtypes(plan, instruction) &
                            ~table->cells->dtypes[kernel - table->kernels];
-  if (missing == 0) return ETX_OK;
-  const etx_op* const op = kernel->op;
-  return etx_diag_fail(
-      diag, ETX_UNSUPPORTED,
-      "'%s%s%s' is called with type '%s', which the selection of this build "
-      "does not have: give this program to 'etx select', too, and build again",
-      op->name, op->overload[0] == '\0' ? "" : ".", op->overload,
-      etx_dtype_name((etx_dtype)__builtin_ctz(missing)));
+  return missing == 0 ? ETX_OK : etx_diag_note(diag, ETX_UNSUPPORTED);
 }

@@ -14,8 +14,8 @@ uint32_t etx_instruction_dtypes(const etx_pte_plan* plan,
                                 const etx_pte_instruction* instruction);
 
 // Refuses with ETX_UNSUPPORTED a call of `kernel`, a row of the table, that
-// needs a cell that the table does not have. The message names the operator and
-// the first missing type. A table that states no cells has all of them.
+// needs a cell that the table does not have. Says no more than that: see
+// etx_cells.check (kernel.h). A table that states no cells has all of them.
 ETX_MUST_USE etx_status etx_cells_check(const etx_kernel_table* table,
                                         const etx_kernel* kernel,
                                         const etx_pte_plan* plan,

@@ -480,7 +480,7 @@ static void missing_operators_are_named(void** state) {
   static const etx_kernel_table none = {NULL, 0, NULL};
   instances_fixture f;
   size_t missing = 0;
-  const etx_missing_sink sink = {count_missing, &missing};
+  const etx_missing_sink sink = {count_missing, &missing, NULL};
   const etx_instance_pool_options options = {.instance_count = 1};
   start_with(&f, true, &options);
   assert_ok(etx_program_open(&f.program, test_file(f.p), &none, NULL, &diag));

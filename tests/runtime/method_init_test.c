@@ -90,7 +90,7 @@ static void all_missing_operators_are_reported(void** state) {
   etx_method_memory memory;
   memset(&memory, 0, sizeof memory);
   missing_at_load list = {0};
-  const etx_missing_sink sink = {note, &list};
+  const etx_missing_sink sink = {note, &list, NULL};
   assert_ok(etx_program_open(&program, test_file(a.p), &test_few_kernels, NULL,
                              &diag));
   assert_refused(

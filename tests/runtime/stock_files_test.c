@@ -109,7 +109,7 @@ static void all_unknown_operators_are_reported(void** state) {
       "cortex_m::dequantize_per_tensor.out"};
   etx_module module;
   missing_in_stock list = {0};
-  const etx_missing_sink sink = {note, &list};
+  const etx_missing_sink sink = {note, &list, NULL};
   open_file(&module, "arduino_KeywordSpotting.pte");
   assert_refused(
       etx_module_load_method_telling(&module, "forward", NULL, &sink, &diag),

@@ -138,7 +138,7 @@ class Checks:
             app = self.program("less", selected)
             done = subprocess.run([app, plan, *methods], text=True,
                                   capture_output=True)
-            expect(done.returncode != 0 and "is called with type" in
+            expect(done.returncode != 0 and "has no" in
                    done.stdout + done.stderr,
                    f"{rows[at]} without a type runs: {done}")
         table.write_text(text)

@@ -1,18 +1,18 @@
 """Traces of recorded calls, and what `etx select` makes of them.
 
-  check_trace.py ETX SOURCE BUILD CC [--all]
+  check_trace.py ETX SOURCE BUILD CC    the command, the source tree, a build
 
-For recorded sets of calls (a sample; all of them with --all):
+For all recorded sets of calls:
 
 * A trace has the operators and types of the instructions that ran. The oracle is
   the profile of the same calls, which another observer records from the tensors
   that the kernels got.
 * What was traced is within what the program can use.
-* A build that is narrowed to the trace of all calls makes these calls.
 
-And for single programs: traces that are not within a program are refused with
-line and column, and builds that are narrowed refuse each kind of cell that was
-not traced: an operator, a type, a feature.
+And for one program: a trace of another program is refused with line and column; a
+build that is narrowed to the traces of all methods gives the results of the full
+build; one that is narrowed to the trace of one method runs it and refuses each
+kind of cell that was not traced: an operator, a type, a feature.
 """
 
 import argparse
@@ -23,11 +23,48 @@ import subprocess
 import sys
 import tempfile
 
-SAMPLE = ("kv", "cond", "gru", "loops", "mixed", "counter")
 CAPS = {"routed": ("indices.u0=64", "spread.u0=64", "unlimited.u0=64")}
 TYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5,
          "float32": 6, "float64": 7, "complex64": 9, "complex128": 10, "bool": 11,
          "bfloat16": 15}
+
+METHOD = """etx: 1
+method: {name}
+{dims}inputs:
+  - {{name: x, type: "{type}"}}
+nodes:
+  - {{out: y, op: {op}, args: [x, x]}}
+outputs: [y]
+"""
+
+
+def method(name, op, type, dims=""):
+    return METHOD.format(name=name, op=op, type=type, dims=dims)
+
+
+METHODS = {
+    "floats": method("floats", "aten.add.Tensor", "float32[2]"),
+    "integers": method("integers", "aten.add.Tensor", "int64[2]"),
+    "products": method("products", "aten.mul.Tensor", "float32[2]"),
+    "sizes": method("sizes", "aten.add.Tensor", "float32[n]",
+                    "dims: {n: {min: 1, max: 4}}\n"),
+    "all": method("all", "aten.mul.Tensor", "int64[n]",
+                  "dims: {n: {min: 1, max: 4}}\n"),
+}
+INPUTS = {name: ["--in", "x=[1, 2]"] for name in METHODS}
+# What a build for `floats` alone lacks, in the words of the runtime and of select.
+LACKS = {
+    "integers": "'aten::add.out' has no int64",
+    "products": "'aten::mul.out' is missing",
+    "sizes": "no dynamic_sizes",
+    "all": "'aten::mul.out' is missing, no dynamic_sizes",
+}
+SELECT_LACKS = {
+    "integers": "aten::add.out with int64",
+    "products": "aten::mul.out",
+    "sizes": "dynamic_sizes",
+    "all": "dynamic_sizes",
+}
 
 
 def run(*words, code=0):
@@ -98,6 +135,73 @@ class Checks:
             ran.setdefault(event["name"], set()).update(TYPES[t] for t in types)
         return ran
 
+    def application(self, name, selected):
+        """The application of check_select.py, with a selected table or all."""
+        app = self.folder / name
+        libraries = [self.build / f"libetx_{n}.a" for n in
+                     ("module", "shared_memory", "runtime", "format")]
+        sources = [self.source / "tests/install/app.c"]
+        words = [f"-I{self.build / 'include'}"]
+        if selected is not None:
+            words.append(f"-I{selected}")
+            sources.append(selected / "etx_selected.c")
+        run(self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror",
+            "-DETX_HEADER=<etx/etx.h>", *words, *sources, "-o", app,
+            "-Wl,--gc-sections", *libraries, "-lm")
+        return app
+
+    def narrowed(self):
+        graphs = self.folder / "methods"
+        graphs.mkdir()
+        for name, text in METHODS.items():
+            (graphs / f"{name}.yaml").write_text(text)
+        program = self.folder / "methods.pte"
+        run(self.etx, "plan", graphs, "-o", program, "--quiet")
+        traces = {name: self.trace(program, [name, *INPUTS[name]], name)
+                  for name in METHODS}
+        self.foreign(program, traces["floats"])
+        everything = [w for t in traces.values() for w in ("--trace", t)]
+        whole, part = self.folder / "whole", self.folder / "part"
+        done = run(self.etx, "select", program, *everything, "--narrow", "-o",
+                   whole)
+        expect("left out" not in done.stdout, done.stdout)
+        full = run(self.application("full", None), program, *METHODS).stdout
+        small = run(self.application("small", whole), program, *METHODS).stdout
+        expect(small == full, f"a narrowed build gives\n{small}and not\n{full}")
+        done = run(self.etx, "select", program, "--trace", traces["floats"],
+                   "--narrow", "-o", part)
+        app = self.application("narrow", part)
+        header = (part / "etx_selected.h").read_text()
+        fingerprint = re.search(r'FINGERPRINT "(\w+)"', header)[1]
+        expect("#define ETX_SELECTED_NARROWED 1" in header, header)
+        expect(run(app, program, "floats").stdout.splitlines()[0] ==
+               full.splitlines()[0], "the traced method gives another result")
+        for name, lacks in LACKS.items():
+            refusal = run(app, program, name, code=1).stderr
+            expect(f"does not have: {lacks}; this build ({fingerprint}) has only"
+                   in refusal and "--trace-ops" in refusal, f"{name}: {refusal}")
+            listed = f"{program}, method {name}: {SELECT_LACKS[name]}"
+            expect(listed in done.stdout, f"{listed} is not in\n{done.stdout}")
+
+    def foreign(self, program, trace):
+        """Traces that are not within the program."""
+        other = self.trace(self.plan("kv"), ["--case", self.sets / "kv"], "kv")
+        done = run(self.etx, "select", program, "--trace", other, "-o",
+                   self.folder / "none", code=2)
+        place = next(i for i, line in enumerate(other.read_text().splitlines(), 1)
+                     if "index.Tensor_out" in line)
+        expect(f"{other}:{place}:3: operator 'aten::index.Tensor_out' is not called"
+               in done.stderr, done.stderr)
+        wrong = self.folder / "wrong.yaml"
+        wrong.write_text(trace.read_text().replace("v1/6;", "v1/5;"))
+        done = run(self.etx, "select", program, "--trace", wrong, "-o",
+                   self.folder / "none", code=2)
+        expect(re.search(f"{wrong}:\\d+:5: operator 'aten::add.out' is not called "
+                         "with 'v1/5;", done.stderr), done.stderr)
+        run(self.etx, "select", program, "--narrow", "-o", self.folder / "none",
+            code=2)
+        expect(not (self.folder / "none").exists(), "a refusal leaves files")
+
     def recorded(self, name):
         program = self.plan(name)
         calls = ["--case", self.sets / name]
@@ -120,26 +224,20 @@ class Checks:
             expect(not listed, f"{name}: {operator} ran and is listed as unreached")
 
 
-def sets_of(checks, options):
-    if not options.all:
-        return SAMPLE
-    return sorted(p.name for p in checks.sets.iterdir()
-                  if (p / "cases.json").exists())
-
-
 def main():
     parser = argparse.ArgumentParser()
     for name in ("etx", "source", "build"):
         parser.add_argument(name, type=pathlib.Path)
     parser.add_argument("cc")
-    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(options, pathlib.Path(folder))
-        names = sets_of(checks, options)
+        names = sorted(p.name for p in checks.sets.iterdir()
+                       if (p / "cases.json").exists())
+        expect(len(names) >= 40, f"only {len(names)} recorded sets")
         for name in names:
             checks.recorded(name)
-        print(f"{len(names)} recorded sets")
+        checks.narrowed()
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ static const etx_selected_facts all_features = {
 
 static void draw(etx_pool* pool, written_trace* out) {
   etx_selection drawn = {.count = 0};
-  const int64_t rows = test_random_integer(0, 4);
+  const int64_t rows = test_random_integer(0, 2);
   for (int64_t i = 0; i < rows; ++i) {
     add_row(&drawn, pool, (int)test_random_integer(0, 2),
             (int)test_random_integer(0, 2));

@@ -61,7 +61,8 @@ toc_object_entries_show_parents = "hide"
 
 # Users do not call these: programs and sessions make them.
 MADE_BY_ETX = {"etx.Session", "etx._program.Constants", "etx._session.Methods",
-               "etx._session.States", "etx._profile.Profile", "etx.Pool", "etx.PoolCounts",
+               "etx._session.States", "etx._profile.Profile", "etx._use.Use",
+               "etx.Pool", "etx.PoolCounts",
                "etx.Error"}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _arrays, _errors, _runtime
 from ._profile import Profile
+from ._use import Use
 
 if TYPE_CHECKING:
     from ._program import Program
@@ -184,6 +185,17 @@ class Session:
         A session has one such block at a time.
         """
         return Profile(self.methods)
+
+    def trace(self) -> Use:
+        """Records which operators, types and features calls in a `with` block use.
+
+            with session.trace() as use:
+                session.decode(token, pos)
+            use.save("use.yaml")
+
+        `etx select --trace use.yaml` makes builds that have only these.
+        """
+        return Use(self.methods, self.program.path.name)
 
     def reset(self, name: str = "") -> None:
         """Writes initial values again.

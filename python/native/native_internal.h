@@ -5,7 +5,7 @@
 //   Pool     instances that Sessions have for a while       py_pool.c
 //   Method   a method of a session: loaded in py_load.c, called in py_method.c;
 //            its inputs are converted in py_inputs.c and py_dlpack.c, its
-//            outputs in py_outputs.c
+//            outputs in py_outputs.c; observed in py_profile.c and py_trace.c
 //   View     memory of a session, as a buffer               py_view.c
 //
 // A View keeps its Session alive, and a Session its File and its Pool. A Method
@@ -28,6 +28,7 @@
 #include "runtime/module/module_regions.h"
 #include "runtime/pool/instance_pool.h"
 #include "runtime/threads/thread_pool.h"
+#include "runtime/trace/call_trace.h"
 
 enum { ETX_PY_LOCAL_INPUTS = 16 };
 
@@ -211,7 +212,16 @@ typedef struct etx_py_method {
   size_t output_count;
   PyObject* name_object;  // holds `name`
   etx_py_profile profile;
+  etx_call_trace trace;  // its marks are NULL unless the method is traced
 } etx_py_method;
+
+// Starts a trace; false with an exception.
+bool etx_py_trace_start(etx_py_method* self);
+// Stops it, if there is one, and frees its memory. `is_loaded`: the method
+// still exists.
+void etx_py_trace_stop(etx_py_method* self, bool is_loaded);
+// trace_text(methods, file): what these methods have used, as YAML.
+PyObject* etx_py_trace_text(PyObject* module, PyObject* args);
 
 // The result of a call: None, the only output, or a tuple of outputs. With
 // `copies` the arrays have their own memory; otherwise they are views of the

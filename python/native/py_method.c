@@ -217,15 +217,21 @@ static PyObject* method_forget(PyObject* object, PyObject* ignored) {
   Py_RETURN_NONE;
 }
 
+// A method has one observer. False with an exception if it has it already.
+static bool may_observe(const etx_py_method* self) {
+  const bool is_profiled = self->profile.observer.context != NULL;
+  if (!is_profiled && self->trace.marks == NULL) return true;
+  etx_py_refuse(ETX_BAD_STATE, self->place, "method '%s' is already being %s",
+                self->name, is_profiled ? "profiled" : "traced");
+  return false;
+}
+
 // profile_start(), profile_rows(), profile_stop()
 static PyObject* method_profile_start(PyObject* object, PyObject* ignored) {
   (void)ignored;
   etx_py_method* const self = (etx_py_method*)object;
   if (!etx_py_session_is_free(self->session)) return NULL;
-  if (self->profile.observer.context != NULL) {
-    return etx_py_refuse(ETX_BAD_STATE, self->place,
-                         "method '%s' is already being profiled", self->name);
-  }
+  if (!may_observe(self)) return NULL;
   etx_py_profile_start(&self->profile, self->method);
   Py_RETURN_NONE;
 }
@@ -245,10 +251,28 @@ static PyObject* method_profile_stop(PyObject* object, PyObject* ignored) {
   Py_RETURN_NONE;
 }
 
+// trace_start(), trace_stop()
+static PyObject* method_trace_start(PyObject* object, PyObject* ignored) {
+  (void)ignored;
+  etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  if (!may_observe(self) || !etx_py_trace_start(self)) return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject* method_trace_stop(PyObject* object, PyObject* ignored) {
+  (void)ignored;
+  etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  etx_py_trace_stop(self, true);
+  Py_RETURN_NONE;
+}
+
 static void method_dealloc(PyObject* object) {
   etx_py_method* const self = (etx_py_method*)object;
   const bool is_loaded = self->session != NULL && self->session->is_open;
   etx_py_profile_stop(&self->profile, is_loaded ? self->method : NULL);
+  etx_py_trace_stop(self, is_loaded);
   for (size_t i = 0; i < self->output_count; ++i)
     etx_py_output_forget(&self->outputs[i]);
   for (size_t i = 0; i < self->input_count; ++i) {
@@ -288,6 +312,8 @@ static PyMethodDef methods[] = {
     {"profile_start", method_profile_start, METH_NOARGS, "Measures runs."},
     {"profile_rows", method_profile_rows, METH_NOARGS, "What was measured."},
     {"profile_stop", method_profile_stop, METH_NOARGS, "Measures no more."},
+    {"trace_start", method_trace_start, METH_NOARGS, "Records what runs use."},
+    {"trace_stop", method_trace_stop, METH_NOARGS, "Records no more."},
     {"forget", method_forget, METH_NOARGS, "Lets go of arrays of outputs."},
     {NULL, NULL, 0, NULL},
 };

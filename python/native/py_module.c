@@ -71,6 +71,8 @@ static PyObject* connect(PyObject* module, PyObject* args) {
 
 static PyMethodDef functions[] = {
     {"connect", connect, METH_VARARGS, "Gives the package's functions."},
+    {"trace_text", etx_py_trace_text, METH_VARARGS,
+     "What methods have used, as YAML."},
     {NULL, NULL, 0, NULL},
 };
 

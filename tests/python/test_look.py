@@ -79,6 +79,25 @@ def test_a_profile_counts_operators(programs):
     assert again.rows == []
 
 
+def test_a_trace_has_what_ran(programs, tmp_path):
+    session = etx.load(programs["stateful"]).session()
+    with session.trace() as use:
+        session.get_cache(np.zeros((1, 3), np.float32))
+    use.save(tmp_path / "use.yaml")
+    assert (tmp_path / "use.yaml").read_text() == use.yaml
+    assert f'- "{programs["stateful"].name}:get_cache"' in use.yaml
+    assert ":set_cache" not in use.yaml and "aten::" in use.yaml
+    with session.trace() as again:
+        pass
+    assert "aten::" not in again.yaml
+    with session.trace():
+        with pytest.raises(etx.StateError, match="already being traced"):
+            session.profile().__enter__()
+    with session.profile():
+        with pytest.raises(etx.StateError, match="already being profiled"):
+            session.trace().__enter__()
+
+
 def test_names_are_completed(programs):
     session = etx.load(programs["stateful"]).session()
     session.get_cache  # found once, it is an attribute

@@ -525,6 +525,8 @@ BEGIN {
   print "#define ETX_SET_END _Pragma(\"clang attribute pop\")" > source
   print "#elif defined(__GNUC__)" > source
   print "#pragma GCC optimize(\"fp-contract=off,no-math-errno,no-trapping-math\")" > source
+  # Checks of an enumeration, which may be too small for what they refuse.
+  print "#pragma GCC diagnostic ignored \"-Wtype-limits\"" > source
   print "#define ETX_SET_END _Pragma(\"GCC pop_options\")\n#endif\n" > source
   print "#include \"etx.h\"" > source
   for (i = 1; i <= private_count; ++i) print private_text[i] > source

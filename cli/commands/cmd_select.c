@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands/commands.h"
+#include "cli/amalgamate/selected_sources.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
@@ -31,7 +32,9 @@ static const char examples[] =
     "  etx select model.pte -o selected --widest-set base --leave-out "
     "messages\n"
     "  etx select model.pte -o selected --trace use.yaml --narrow\n"
-    "  cc @selected/cc.args -O2 app.c etx.c -lm -o app\n";
+    "  cc @selected/cc.args -O2 app.c etx.c -lm -o app\n"
+    "  etx select model.pte --amalgamate core -o sources\n"
+    "  cc -O2 app.c sources/etx.c -Isources -lm -o app\n";
 
 typedef struct select_options {
   const char* first;
@@ -41,6 +44,9 @@ typedef struct select_options {
   etx_option_list left_out;
   etx_option_list traces;
   bool narrows;
+  const char* layer;  // of the sources that are written; NULL: none are
+  const char* machine;
+  etx_option_list kept;
 } select_options;
 
 // The inputs: open until the end, since texts are borrowed from them.
@@ -164,6 +170,27 @@ static etx_exit set_choices(const select_options* options,
                                 options->widest_set);
 }
 
+// Checks the choices of the sources that are written.
+static etx_exit check_sources(const select_options* options) {
+  if (options->layer != NULL && strcmp(options->layer, "core") != 0 &&
+      strcmp(options->layer, "module") != 0) {
+    return etx_usage_error_report(
+        "select", "--amalgamate '%s', expected core or module", options->layer);
+  }
+  if (options->machine != NULL &&
+      !etx_sources_machine_is_known(options->machine)) {
+    return etx_usage_error_report(
+        "select", "--machine '%s', expected x86, arm64 or portable",
+        options->machine);
+  }
+  if (options->layer == NULL &&
+      (options->machine != NULL || options->kept.count > 0)) {
+    return etx_usage_error_report(
+        "select", "--machine and --keep are for sources: add --amalgamate");
+  }
+  return ETX_EXIT_DONE;
+}
+
 // Writes all files under temporary names, and renames them when all are
 // complete.
 static etx_status write_files(const etx_selected_build* build,
@@ -191,6 +218,22 @@ static etx_status write_files(const etx_selected_build* build,
     etx_output_file_discard(&files[i]);
   }
   return status;
+}
+
+static etx_status write_sources(const select_options* options,
+                                const etx_selected_build* build,
+                                const etx_selection* selection, etx_pool* pool,
+                                etx_diag* diag) {
+  etx_text_files files = {.pool = pool};
+  const etx_sources_choice choice = {
+      .has_module = strcmp(options->layer, "module") == 0,
+      .machine = options->machine,
+      .kept = options->kept.items,
+      .kept_count = options->kept.count,
+  };
+  ETX_TRY(
+      etx_selected_sources_make(build, selection, &choice, pool, &files, diag));
+  return etx_text_files_write(&files, options->output, diag);
 }
 
 static void print_build(const etx_selected_build* build, const char* folder) {
@@ -323,7 +366,10 @@ static etx_status select_build(const select_options* options,
   ETX_TRY(use_traces(options, inputs, pool, diag));
   ETX_TRY(etx_selected_build_fill(&inputs->selection, &inputs->facts, &unknown,
                                   pool, build, diag));
-  ETX_TRY(write_files(build, &inputs->selection, options->output, pool, diag));
+  ETX_TRY(options->layer != NULL
+              ? write_sources(options, build, &inputs->selection, pool, diag)
+              : write_files(build, &inputs->selection, options->output, pool,
+                            diag));
   print_build(build, options->output);
   return ETX_OK;
 }
@@ -333,7 +379,8 @@ static etx_exit run_select(const select_options* options) {
   etx_pool pool;
   select_inputs inputs = {.files = NULL};
   etx_selected_build build = {.count = 0};
-  const etx_exit chosen = set_choices(options, &build);
+  etx_exit chosen = set_choices(options, &build);
+  if (chosen == ETX_EXIT_DONE) chosen = check_sources(options);
   if (chosen != ETX_EXIT_DONE) return chosen;
   etx_diag_init(&diag);
   etx_pool_init(&pool);
@@ -377,7 +424,18 @@ int etx_cmd_select(int argc, char** argv) {
           ETX_FLAG("narrow", 0,
                    "leave out what no trace has reached; methods that need it "
                    "are refused when they are loaded",
-                   &options.narrows)),
+                   &options.narrows),
+          ETX_TEXT("amalgamate", 0, "LAYER",
+                   "write etx.c and etx.h with the selected parts alone: core\n"
+                   "(memory from the caller) or module (files and a heap)",
+                   &options.layer),
+          ETX_TEXT("machine", 0, "NAME",
+                   "the processor of these sources: x86, arm64 or portable\n"
+                   "(default: all)",
+                   &options.machine),
+          ETX_LIST("keep", 0, "FUNCTION",
+                   "one more function that the application calls",
+                   &options.kept)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);

@@ -57,7 +57,15 @@ typedef struct etx_selected_file {
                       const etx_sink* sink);
 } etx_selected_file;
 
-enum { ETX_SELECTED_FILES = 6 };
+enum {
+  ETX_SELECTED_TABLE,
+  ETX_SELECTED_HEADER,
+  ETX_SELECTED_LOOPS_FILE,
+  ETX_SELECTED_CMAKE,
+  ETX_SELECTED_ARGUMENTS,
+  ETX_SELECTED_YAML,
+  ETX_SELECTED_FILES  // the number of files
+};
 extern const etx_selected_file etx_selected_files[ETX_SELECTED_FILES];
 
 #endif

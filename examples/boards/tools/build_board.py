@@ -4,7 +4,7 @@
     build_board.py BOARD --runtime DIR --program FILE.pte --header FILE.h
                    [--stack BYTES] [--run] [-o DIR] main.c [more.c...]
 
-DIR of --runtime is what select_operators.py wrote. The header of `etx plan
+DIR of --runtime is what `etx select --amalgamate core` wrote. The header of `etx plan
 --header` goes to the output folder with one more row, ..._STACK_BYTES: the bytes
 of stack that calls of the runtime need on this board (stack_bound.py).
 """
@@ -16,11 +16,15 @@ import shlex
 import subprocess
 
 import stack_bound
-from select_operators import ENTRIES
 
 BOARDS = pathlib.Path(__file__).resolve().parents[1]
+ENTRIES = re.findall(r"^ENTRY\((\w+)\)", (
+    BOARDS.parents[1] / "cli/amalgamate/entry_points.def").read_text(), re.M)
 SOURCES = ["board_stack.c", "memory_start.c", "semihosting.c",
            "applications/print_results.c"]
+
+# Smaller than the machine that planned has, which must not change a bit.
+TILE_BYTES = 1024
 
 # Bytes of stack for the application's own frames and the startup.
 APPLICATION_STACK_BYTES = 512
@@ -43,11 +47,10 @@ class Build:
     def __init__(self, board, runtime, out, definitions=()):
         self.board, self.runtime, self.out = board, runtime, out
         self.flags = shlex.split(board["flags"]) + [
-            "-std=c11", "-Os", "-DNDEBUG", "-DETX_CORE_ONLY",
+            "-std=c11", "-Os", "-DNDEBUG", f"-DETX_TILE_BYTES={TILE_BYTES}",
             "-ffunction-sections", "-fdata-sections", "-ffp-contract=off",
             f"-I{out}", f"-I{runtime}", f"-I{BOARDS}",
-            f"-I{BOARDS}/applications", *definitions,
-            *shlex.split((runtime / "flags.txt").read_text())]
+            f"-I{BOARDS}/applications", *definitions]
         out.mkdir(parents=True, exist_ok=True)
 
     def compile(self, source, to, flags=()):
@@ -57,18 +60,15 @@ class Build:
 
     def compile_runtime(self):
         """Compiles etx.c once for each board, since it takes longest."""
-        objects = []
-        folder = self.runtime / self.board["name"]
-        folder.mkdir(exist_ok=True)
-        for name in ("etx", "program_kernels"):
-            to = folder / (name + ".o")
-            source = self.runtime / (name + ".c")
-            newest = max(path.stat().st_mtime for path in (
-                source, self.runtime / "etx.h", self.runtime / "flags.txt"))
-            if not to.exists() or to.stat().st_mtime < newest:
-                self.compile(source, to, stack_bound.dump_flags(to))
-            objects.append(to)
-        return objects
+        to = self.runtime / self.board["name"] / "etx.o"
+        to.parent.mkdir(exist_ok=True)
+        source = self.runtime / "etx.c"
+        newest = max(path.stat().st_mtime
+                     for path in (source, self.runtime / "etx.h"))
+        if not to.exists() or to.stat().st_mtime < newest:
+            self.compile(source, to, [*stack_bound.dump_flags(to), "-Wall",
+                                      "-Wextra", "-Werror"])
+        return [to]
 
     def write_header(self, header, objects):
         """Adds the stack to the header of the program; returns its bytes."""
@@ -76,7 +76,7 @@ class Build:
         for path in objects:
             program.read(path)
         entries = [name for name in ENTRIES if name in program.frames]
-        total, chain = stack_bound.bound(program, [*entries, "program_kernels"])
+        total, chain = stack_bound.bound(program, [*entries, "etx_selected_kernels"])
         total = (total + 7) // 8 * 8
         text = header.read_text()
         name = re.search(r"#ifndef (\w+)_H\n", text).group(1)

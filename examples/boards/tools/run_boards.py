@@ -25,27 +25,21 @@ SETS = ROOT / "tests/data/pt2"
 # Exit code of a board whose stack was overrun (board_stack.c).
 OVERRUN_CODE = 3
 
-# Smaller than the machine that planned has, which must not change a bit.
-TILE_BYTES = 1024
-
 # So many bytes fewer than a run uses are too few, however its frames are aligned.
 MISSING_STACK_BYTES = 1024
 
-# Each application: what is planned, what its runtime leaves out, which recorded
-# inputs it has, and what eager PyTorch answered.
+# Each application: what is planned, which recorded inputs it has, and what eager
+# PyTorch answered.
 APPLICATIONS = {
     "stateful": {
-        "model": ROOT / "samples/stateful_model", "options": [], "without": [],
-        "dtypes": "float32;int64"},
+        "model": ROOT / "samples/stateful_model", "options": []},
     "gru": {
-        "model": SETS / "gru", "options": [], "without": ["DYNAMIC"],
-        "dtypes": "float32;int64", "frames": ["c001.in0", "c002.in0"],
+        "model": SETS / "gru", "options": [], "frames": ["c001.in0", "c002.in0"],
         "expected": {"output": ["c001.out0", "c002.out0"],
                      "state": ["c001.state.h", "c002.state.h"]},
         "tolerance": 1e-5},
     "image_int8": {
         "model": SETS / "static/images_signed.pt2", "options": [],
-        "without": ["DYNAMIC"], "dtypes": "float32;int64;int32;int8;uint8",
         "boards": ["cortex-m3", "cortex-m4", "riscv32"],  # the others take long
         "recorded": SETS / "static", "frames": ["c000.in0"],
         "expected": {"output": ["c000.out0"]}, "tolerance": 1e-6},
@@ -68,6 +62,7 @@ class Application:
         self.program = self.out / f"{name}.pte"
         self.header = self.out / f"{name}.h"
         self.runtime = self.out / "runtime"
+        self.table = self.out / "table"  # for the libraries of this machine
         self.source = BOARDS / "applications" / name / "main.c"
 
     def prepare(self):
@@ -77,10 +72,11 @@ class Application:
         if "frames" in facts:
             (self.out / "frames.h").write_text(
                 recorded_calls.frames_header(self.recorded, facts["frames"]))
-        run(sys.executable, BOARDS / "tools/select_operators.py", "--build",
-            self.build, "--dtypes", facts["dtypes"], "--tile-bytes", TILE_BYTES,
-            *(f"--without={part}" for part in facts["without"]), "-o",
-            self.runtime, self.program)
+        run(self.build / "etx", "select", self.program, "--amalgamate", "core",
+            "--machine", "portable", "-o", self.runtime,
+            stdout=subprocess.DEVNULL)
+        run(self.build / "etx", "select", self.program, "-o", self.table,
+            stdout=subprocess.DEVNULL)
         self.expected = bits_of(self.run_here())
 
     def run_here(self):
@@ -93,7 +89,8 @@ class Application:
             f"-I{self.build}/include", f"-I{self.build}/include/etx",
             f"-I{BOARDS}", f"-I{BOARDS}/applications", self.source,
             BOARDS / "applications/print_results.c", BOARDS / "on_desktop.c",
-            self.runtime / "program_kernels.c",
+            self.table / "etx_selected.c", f"-I{self.table}",
+            "-include", self.table / "etx_selected.h",
             *(self.build / f"libetx_{library}.a"
               for library in ("shared_memory", "runtime", "format")),
             "-lm", "-o", here)

@@ -17,7 +17,6 @@ BLOCK(scratch, GRU_SCRATCH_BYTES);
 BLOCK(temporary, GRU_TEMPORARY_BYTES);
 BLOCK(push_structures, GRU_PUSH_STRUCTURE_BYTES);
 
-extern const etx_kernel_table program_kernels;
 static etx_program program;
 static etx_shared_memory shared;
 static etx_method push;
@@ -27,7 +26,7 @@ static etx_status set_up(void) {
   const etx_bytes file = {program_start, (size_t)(program_end - program_start)};
   const etx_bytes_mut state = {session, GRU_SESSION_BYTES};
   etx_planned_memory planned;
-  ETX_TRY(etx_program_open(&program, file, &program_kernels, NULL, &diag));
+  ETX_TRY(etx_program_open(&program, file, &etx_selected_kernels, NULL, &diag));
   ETX_TRY(etx_shared_memory_init(&shared, &program, state, &diag));
   ETX_TRY(etx_shared_memory_allocator(&shared, etx_text_of("push"), &planned,
                                       &diag));

@@ -17,7 +17,6 @@ BLOCK(scratch, IMAGE_INT8_SCRATCH_BYTES);
 BLOCK(temporary, IMAGE_INT8_TEMPORARY_BYTES);
 BLOCK(structures, IMAGE_INT8_IMAGES_SIGNED_STRUCTURE_BYTES);
 
-extern const etx_kernel_table program_kernels;
 static etx_program program;
 static etx_method classify;
 static etx_diag diag;
@@ -29,7 +28,7 @@ static etx_status set_up(void) {
       {scratch, IMAGE_INT8_SCRATCH_BYTES},
       {temporary, IMAGE_INT8_TEMPORARY_BYTES},
       NULL};
-  ETX_TRY(etx_program_open(&program, file, &program_kernels, NULL, &diag));
+  ETX_TRY(etx_program_open(&program, file, &etx_selected_kernels, NULL, &diag));
   return etx_method_init(&classify, &program, etx_text_of("images_signed"),
                          &memory, NULL, &diag);
 }

@@ -17,7 +17,6 @@ BLOCK(temporary, STATEFUL_TEMPORARY_BYTES);
 BLOCK(set_structures, STATEFUL_SET_CACHE_STRUCTURE_BYTES);
 BLOCK(get_structures, STATEFUL_GET_CACHE_STRUCTURE_BYTES);
 
-extern const etx_kernel_table program_kernels;
 static etx_program program;
 static etx_shared_memory shared;
 static etx_method set_cache;
@@ -44,7 +43,7 @@ static etx_status set_up(void) {
                                  STATEFUL_SET_CACHE_STRUCTURE_BYTES};
   const etx_bytes_mut for_get = {get_structures,
                                  STATEFUL_GET_CACHE_STRUCTURE_BYTES};
-  ETX_TRY(etx_program_open(&program, file, &program_kernels, NULL, &diag));
+  ETX_TRY(etx_program_open(&program, file, &etx_selected_kernels, NULL, &diag));
   ETX_TRY(etx_shared_memory_init(&shared, &program, state, &diag));
   ETX_TRY(load(&set_cache, "set_cache", for_set));
   return load(&get_cache, "get_cache", for_get);

@@ -483,13 +483,11 @@ BEGIN {
   for (i in words) header_name[words[i]] = 1
   header = out "/etx.h"
   source = out "/etx.c"
-  need_header("runtime/module/module.h", 1)
-  need_header("runtime/future.h", 1)
-  need_header("runtime/regions.h", 1)
-  need_header("runtime/variants.h", 1)
-  need_header("runtime/pool/instance_pool.h", 1)
-  need_header("runtime/threads/thread_pool.h", 1)
-  need_header("runtime/trace/call_trace.h", 1)
+  load("package/etx.h")
+  for (i = 1; i <= count_of["package/etx.h"]; ++i) {
+    line = lines["package/etx.h", i]
+    if (line ~ /^ *# *include "/) need_header(included(line), 1)
+  }
   for (unit = 1; unit < ARGC; ++unit) take(unit, ARGV[unit])
   for (i = 1; i <= private_count; ++i) body[0, i] = private_text[i]
   body_count[0] = private_count

@@ -14,6 +14,11 @@ extern const uint8_t program_start[], program_end[];
 // A block of memory of `bytes` for the runtime, never empty.
 #define BLOCK(name, bytes) static _Alignas(64) uint8_t name[(bytes) + 1]
 
+// The same in the slower memory of the board (SLOW in its memory script).
+#define SLOW_BLOCK(name, bytes)                 \
+  static _Alignas(64) uint8_t name[(bytes) + 1] \
+      __attribute__((section(".slow_memory")))
+
 // Refuses to compile for a board whose stack is smaller than calls of the
 // runtime need; build_board.py states BOARD_STACK_BYTES. BOARD_STACK_ANY_SIZE
 // allows it, for the test of what happens then.

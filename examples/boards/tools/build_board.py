@@ -142,7 +142,7 @@ def sizes(board, elf):
     size = {name: int(number) for name, number in
             re.findall(r"^\.(\w+)\s+(\d+)", text, re.M)}
     flash = size.get("text", 0) + size.get("data", 0)
-    ram = sum(size.get(name, 0) for name in ("stack", "data", "bss"))
+    ram = sum(size.get(name, 0) for name in ("stack", "data", "bss", "slow_memory"))
     return flash, ram
 
 

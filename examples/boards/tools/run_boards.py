@@ -39,7 +39,8 @@ APPLICATIONS = {
                      "state": ["c001.state.h", "c002.state.h"]},
         "tolerance": 1e-5},
     "image_int8": {
-        "model": SETS / "static/images_signed.pt2", "options": [],
+        "model": SETS / "static/images_signed.pt2",
+        "options": ["--memory", "sram=4K", "--memory", "psram=1M"],
         "boards": ["cortex-m3", "cortex-m4", "riscv32"],  # the others take long
         "recorded": SETS / "static", "frames": ["c000.in0"],
         "expected": {"output": ["c000.out0"]}, "tolerance": 1e-6},

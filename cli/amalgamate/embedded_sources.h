@@ -12,4 +12,11 @@ extern const size_t etx_embedded_header_bytes;
 extern const char etx_embedded_source[];
 extern const size_t etx_embedded_source_bytes;
 
+// And the files of examples/packages.
+#define PACKAGE_FILE(kinds, path, symbol) \
+  extern const char symbol[];             \
+  extern const size_t symbol##_bytes;
+#include "cli/amalgamate/package_files.def"
+#undef PACKAGE_FILE
+
 #endif

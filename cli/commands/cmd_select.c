@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands/commands.h"
+#include "cli/amalgamate/packages.h"
 #include "cli/amalgamate/selected_sources.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
@@ -47,6 +48,7 @@ typedef struct select_options {
   const char* layer;  // of the sources that are written; NULL: none are
   const char* machine;
   etx_option_list kept;
+  const char* package;
 } select_options;
 
 // The inputs: open until the end, since texts are borrowed from them.
@@ -183,10 +185,20 @@ static etx_exit check_sources(const select_options* options) {
         "select", "--machine '%s', expected x86, arm64 or portable",
         options->machine);
   }
-  if (options->layer == NULL &&
+  if (options->package != NULL &&
+      (options->layer != NULL || options->kept.count > 0 ||
+       etx_package_find(options->package) == ETX_PACKAGE_KINDS)) {
+    return etx_usage_error_report(
+        "select",
+        "--package '%s', expected zephyr, esp-idf, arduino or cmsis, without "
+        "--amalgamate and --keep",
+        options->package);
+  }
+  if (options->layer == NULL && options->package == NULL &&
       (options->machine != NULL || options->kept.count > 0)) {
     return etx_usage_error_report(
-        "select", "--machine and --keep are for sources: add --amalgamate");
+        "select",
+        "--machine and --keep are for sources: add --amalgamate or --package");
   }
   return ETX_EXIT_DONE;
 }
@@ -234,6 +246,42 @@ static etx_status write_sources(const select_options* options,
   ETX_TRY(
       etx_selected_sources_make(build, selection, &choice, pool, &files, diag));
   return etx_text_files_write(&files, options->output, diag);
+}
+
+// A package has one program, and its example asks for the inputs of methods.
+static etx_status write_package(const select_options* options,
+                                const etx_selected_build* build,
+                                const select_inputs* inputs, etx_pool* pool,
+                                etx_diag* diag) {
+  static const char* const kept[] = {"etx_program_input_at"};
+  etx_text_files sources = {.pool = pool}, files = {.pool = pool};
+  const etx_sources_choice choice = {
+      .machine = options->machine == NULL ? "portable" : options->machine,
+      .kept = kept,
+      .kept_count = sizeof kept / sizeof *kept,
+  };
+  if (inputs->file_count != 1 || options->others.count > 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "a package has one program, expected one .pte file");
+  }
+  ETX_TRY(etx_selected_sources_make(build, &inputs->selection, &choice, pool,
+                                    &sources, diag));
+  ETX_TRY(etx_package_make(etx_package_find(options->package), &sources,
+                           inputs->files[0].program, &files));
+  return etx_text_files_write(&files, options->output, diag);
+}
+
+static etx_status write_build(const select_options* options,
+                              const etx_selected_build* build,
+                              const select_inputs* inputs, etx_pool* pool,
+                              etx_diag* diag) {
+  if (options->package != NULL) {
+    return write_package(options, build, inputs, pool, diag);
+  }
+  if (options->layer != NULL) {
+    return write_sources(options, build, &inputs->selection, pool, diag);
+  }
+  return write_files(build, &inputs->selection, options->output, pool, diag);
 }
 
 static void print_build(const etx_selected_build* build, const char* folder) {
@@ -366,10 +414,7 @@ static etx_status select_build(const select_options* options,
   ETX_TRY(use_traces(options, inputs, pool, diag));
   ETX_TRY(etx_selected_build_fill(&inputs->selection, &inputs->facts, &unknown,
                                   pool, build, diag));
-  ETX_TRY(options->layer != NULL
-              ? write_sources(options, build, &inputs->selection, pool, diag)
-              : write_files(build, &inputs->selection, options->output, pool,
-                            diag));
+  ETX_TRY(write_build(options, build, inputs, pool, diag));
   print_build(build, options->output);
   return ETX_OK;
 }
@@ -435,7 +480,11 @@ int etx_cmd_select(int argc, char** argv) {
                    &options.machine),
           ETX_LIST("keep", 0, "FUNCTION",
                    "one more function that the application calls",
-                   &options.kept)),
+                   &options.kept),
+          ETX_TEXT("package", 0, "KIND",
+                   "write these sources, the program and an example as a "
+                   "package:\nzephyr, esp-idf, arduino or cmsis",
+                   &options.package)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);

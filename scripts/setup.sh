@@ -6,6 +6,7 @@
 #   scripts/setup.sh ci       the same, other compilers, qemu, valgrind, Python
 #   scripts/setup.sh browser  only the packages for the test of etx mem's page
 #   scripts/setup.sh boards   only the packages for examples/boards
+#   scripts/setup.sh wasm     only the packages for WebAssembly
 #   scripts/setup.sh docs     only the packages for the API reference
 set -euo pipefail
 
@@ -18,12 +19,14 @@ case ${1:-build} in
   boards) packages=(gcc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
                     gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc
                     gcc-aarch64-linux-gnu picolibc-aarch64-linux-gnu cmake python3) ;;
+  wasm) packages=(clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32 wasi-libc cmake ninja-build
+                  nodejs chromium fonts-dejavu-core python3) ;;
   docs) packages=(cmake doxygen python3 python3-venv) ;;
   ci) packages+=("${for_tests[@]}" clang clang-tidy lld libc6-dbg qemu-user python3-venv
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;
-  *) echo "setup.sh: unknown set '$1', expected build, test, ci, browser, boards or docs" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown set '$1', expected build, test, ci, browser, boards, wasm or docs" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -91,9 +91,10 @@ class Browser:
                 self.events.append(answer)
 
     def open(self, path):
-        """Loads a file; all events since then are kept."""
+        """Loads a file, or a URL; all events since then are kept."""
         self.events.clear()
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        url = path if isinstance(path, str) else path.resolve().as_uri()
+        self.call("Page.navigate", url=url)
         while not any(event["method"] == "Page.loadEventFired"
                       for event in self.events):
             answer = self.message()

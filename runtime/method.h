@@ -65,6 +65,7 @@ struct etx_layout_block;     // bytes of scratch that keep their place together
 struct etx_scratch_member;   // a tensor in such a block
 struct etx_method_regions;   // parts that may run side by side (regions.h)
 struct etx_method_variants;  // copies for some of the sizes (variants.h)
+struct etx_once_functions;   // of values that are kept (size_values.h)
 struct etx_size_expression;  // a size as a function of symbols
 struct etx_size_tensor;      // the sizes of a tensor as such functions
 struct etx_size_record;      // how a record is prepared when sizes change
@@ -176,6 +177,10 @@ struct etx_method {
   // pointer, so that an image without variants does not link it. NULL: there
   // are no variants. `runs`: count the choice as a run.
   etx_method* (*choose)(etx_method* method, bool runs);
+  // Set if values that depend on sizes alone are kept (size_values.h).
+  const struct etx_once_functions* once;
+  size_t once_count;  // steps in front of `steps` that compute them
+  bool once_is_due;   // sizes have changed since these ran
 };
 
 // Exact bytes of every block. Needs no memory. Of the kernel table it reads

@@ -26,6 +26,8 @@ typedef struct etx_limits {
   bool calls_shape_functions;  // every change of sizes calls the shape
                                // functions of all operators, as if sizes could
                                // not be computed from symbols alone
+  bool repeats_size_values;    // every run computes the values that depend on
+                               // sizes alone (size_values.h)
 } etx_limits;
 
 // An opened program. Fields may be read; only functions here write them.

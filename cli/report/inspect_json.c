@@ -244,6 +244,7 @@ static json_t* json_of_memory(const etx_memory_at* memory) {
   set(object, "temporary_bytes",
       etx_json_unsigned(memory->needed.temporary_bytes));
   set(object, "state_bytes", etx_json_unsigned(memory->needed.state_bytes));
+  set(object, "size_value_bytes", etx_json_unsigned(memory->size_value_bytes));
   return object;
 }
 

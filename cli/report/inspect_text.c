@@ -266,6 +266,10 @@ static void print_memory(const etx_memory_at* memory) {
   printf(": %zu byte%s of scratch, %zu of temporary memory\n",
          needed->scratch_bytes, etx_plural(needed->scratch_bytes),
          needed->temporary_bytes);
+  if (memory->size_value_bytes == 0) return;
+  printf(
+      "      %zu byte%s of values that depend on sizes alone, which are kept\n",
+      memory->size_value_bytes, etx_plural(memory->size_value_bytes));
 }
 
 static etx_status print_methods(const etx_inspect_facts* facts, bool constants,

@@ -1,5 +1,7 @@
 #include "cli/report/memory_at.h"
 
+#include "runtime/size_values.h"
+
 static etx_status take_block(etx_pool* pool, size_t bytes,
                              etx_bytes_mut* out_block, etx_diag* diag) {
   const size_t alignment = ETX_MEMORY_ALIGNMENT;
@@ -62,6 +64,16 @@ static etx_status list_sizes(const etx_program* program, etx_text method,
   return ETX_OK;
 }
 
+// As etx_module does.
+static etx_status keep_size_values(etx_method* method, etx_pool* pool,
+                                   size_t* out_bytes, etx_diag* diag) {
+  etx_bytes_mut block = {NULL, 0};
+  *out_bytes = etx_method_size_values_needed(method);
+  if (*out_bytes == 0) return ETX_OK;
+  ETX_TRY(take_block(pool, *out_bytes, &block, diag));
+  return etx_method_keep_size_values(method, block, diag);
+}
+
 static etx_status find(const etx_program* program, etx_text method,
                        const etx_dim_options* sizes, etx_pool* pool,
                        etx_memory_at* out, etx_diag* diag) {
@@ -73,6 +85,7 @@ static etx_status find(const etx_program* program, etx_text method,
   ETX_TRY(etx_method_needed(program, method, &needed, diag));
   ETX_TRY(take_blocks(&needed, pool, &state, &memory, diag));
   ETX_TRY(etx_method_init(&loaded, program, method, &memory, NULL, diag));
+  ETX_TRY(keep_size_values(&loaded, pool, &out->size_value_bytes, diag));
   out->is_asked = true;
   return etx_method_needed_at(&loaded, out->sizes, out->size_count,
                               &out->needed, diag);

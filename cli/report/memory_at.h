@@ -10,7 +10,8 @@
 typedef struct etx_memory_at {
   bool is_asked;
   etx_memory_needed needed;
-  etx_named_size* sizes;  // of all symbols of the method
+  size_t size_value_bytes;  // of values that are kept (runtime/size_values.h)
+  etx_named_size* sizes;    // of all symbols of the method
   size_t size_count;
 } etx_memory_at;
 

@@ -76,12 +76,6 @@ static etx_status refuse_step(const region_proof* p, size_t step,
 
 // ---- the schedule itself ----
 
-static bool draws_random_numbers(const etx_op* op) {
-  return op != NULL &&
-         (op->id == ETX_OP_rand_out || op->id == ETX_OP_randn_out ||
-          op->id == ETX_OP_native_dropout_out);
-}
-
 static etx_status check_group(const region_proof* p, size_t step) {
   const etx_verify_region_step* const at = &p->schedule->steps[step];
   if (at->group_end <= step || at->group_end > p->schedule->step_count) {
@@ -91,7 +85,8 @@ static etx_status check_group(const region_proof* p, size_t step) {
       p->schedule->steps[step + 1].group_end != at->group_end) {
     return refuse_step(p, step, "and the next one have different groups");
   }
-  if (draws_random_numbers(p->m.steps[at->instruction].op)) {
+  const etx_op* const op = p->m.steps[at->instruction].op;
+  if (op != NULL && etx_op_draws_random_numbers(op)) {
     return refuse_step(p, step, "draws random numbers beside other steps");
   }
   return ETX_OK;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "exporter/placement/size_only.h"
 #include "exporter/arenas/size_samples.h"
 #include "exporter/arenas/wider_layout.h"
 #include "format/base/block_layout.h"
@@ -38,21 +39,27 @@ typedef struct chooser {
   size_t sample_count;
   size_candidate
       candidates[ETX_SIZE_SAMPLES_MOST + 1];  // the last: upper bounds
-  etx_layout_block* layout;  // of the plan that is being judged
-  uint64_t* raised;          // offsets of a plan at the upper bounds
+  etx_layout_block* layout;        // of the plan that is being judged
+  uint64_t* raised;                // offsets of a plan at the upper bounds
+  const etx_size_only* size_only;  // by storage
 } chooser;
 
 // ---- samples ----
 
+static etx_size_only kind_of(const chooser* c, size_t block) {
+  return c->size_only[c->sizes->storages[block]];
+}
+
 // The bytes of every block, at least one: without bytes a block would have no
-// place in the order.
+// place in the order. Values that are kept elsewhere need none.
 static etx_status measure(const chooser* c, size_t index, uint64_t* bytes,
                           size_t* out_bytes) {
   ETX_TRY(etx_size_samples_bytes(c->sizes->method, c->sizes->placement, index,
                                  bytes));
   for (size_t i = 0; i < c->count; ++i) {
     const uint64_t most = c->sizes->problem->blocks[i].size;
-    const uint64_t present = bytes[c->sizes->storages[i]];
+    const uint64_t present =
+        kind_of(c, i) == ETX_SIZE_ONLY_KEPT ? 0 : bytes[c->sizes->storages[i]];
     const uint64_t block = present < most ? present : most;
     out_bytes[i] = block == 0 ? 1 : (size_t)block;
   }
@@ -117,6 +124,25 @@ static void set_layout(chooser* c, const uint64_t* offsets,
   etx_blocks_sort(c->layout, c->count);
 }
 
+// The bytes of the layout at the sizes of a sample. Blocks that are passed
+// before all others, and all others, each have the scratch alone.
+static uint64_t place(chooser* c, const sample* s, size_t alignment) {
+  uint64_t most = 0;
+  for (int passes = 0; passes < 2; ++passes) {
+    bool has_any = false;
+    for (size_t i = 0; i < c->count; ++i) {
+      const bool is_in =
+          (kind_of(c, i) == ETX_SIZE_ONLY_PASSING) == (passes != 0);
+      c->layout[i].bytes = is_in ? s->bytes[i] : 0;
+      has_any |= is_in;
+    }
+    if (!has_any) continue;
+    const uint64_t bytes = etx_blocks_place(c->layout, c->count, alignment);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 // The bytes of a layout at the sizes of each sample. `bytes` are those of its
 // blocks; NULL: those at the upper bounds.
 static void bytes_at_samples(chooser* c, const uint64_t* offsets,
@@ -124,10 +150,7 @@ static void bytes_at_samples(chooser* c, const uint64_t* offsets,
   set_layout(c, offsets, bytes);
   const size_t alignment = etx_blocks_alignment(c->layout, c->count);
   for (size_t s = 0; s < c->sample_count; ++s) {
-    for (size_t i = 0; i < c->count; ++i) {
-      c->layout[i].bytes = c->samples[s].bytes[i];
-    }
-    out[s] = etx_blocks_place(c->layout, c->count, alignment);
+    out[s] = place(c, &c->samples[s], alignment);
   }
 }
 
@@ -267,6 +290,8 @@ etx_status etx_plan_for_sizes(const etx_plan_sizes* sizes,
   c->layout = etx_pool_take(sizes->pool, count * sizeof *c->layout);
   c->raised = etx_pool_take(sizes->pool, count * sizeof *c->raised);
   if (c->layout == NULL || c->raised == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_size_only_storages(sizes->method, sizes->placement, sizes->pool,
+                                 &c->size_only));
   ETX_TRY(take_samples(c));
   uint64_t bytes[ETX_SIZE_SAMPLES_MOST] = {0};
   choose_plan(c, solution, bytes);

@@ -3,6 +3,9 @@
 // then live at once, and operators that change only a part of their operand
 // copy nothing.
 //
+// A value that depends on sizes alone is not overwritten by one that depends on
+// more: the runtime keeps it for later calls (exporter/placement/size_only.h).
+//
 // Sizes must be equal because a small result would keep a large block alive.
 // One pass over the nodes; the first operand that fits is taken.
 //
@@ -20,6 +23,7 @@
 #include "exporter/placement/placement.h"
 #include "exporter/placement/operand_reuse.h"
 #include "exporter/placement/placement_check.h"
+#include "exporter/placement/size_only.h"
 #include "exporter/placement/view_rules.h"
 
 typedef struct storage_reuse {
@@ -30,7 +34,8 @@ typedef struct storage_reuse {
   // With --parallel-regions: a row of bits for each node, those of the nodes
   // that it depends on. Otherwise NULL.
   uint64_t* ancestors;
-  size_t words;  // of a row
+  size_t words;           // of a row
+  const bool* size_only;  // by value: it depends on sizes alone
 } storage_reuse;
 
 typedef struct read_position {
@@ -132,8 +137,9 @@ static void reuse_in_node(storage_reuse* r, size_t index) {
                                       result)) {
       continue;
     }
-    const uint32_t block =
-        etx_placement_range(r->placement, node->args[i].as.value).storage;
+    const uint32_t operand = node->args[i].as.value;
+    if (r->size_only[operand] && !r->size_only[result]) continue;
+    const uint32_t block = etx_placement_range(r->placement, operand).storage;
     if (r->last_read[block] != index || !depends_on_readers(r, index, block))
       continue;
     r->last_read[block] = r->last_read[place->storage];
@@ -228,6 +234,8 @@ etx_status etx_pass_reuse_operand_storage(etx_pass_context* context) {
         module->pool, r.placement->storage_count * sizeof *r.last_read);
     if (r.last_read == NULL) return ETX_OUT_OF_MEMORY;
     ETX_TRY(find_last_reads(&r));
+    ETX_TRY(etx_size_only_values(r.method, r.placement, module->pool,
+                                 &r.size_only));
     if (context->options->parallel_regions) {
       ETX_TRY(find_ancestors(&r, module->pool));
     }

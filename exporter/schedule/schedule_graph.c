@@ -288,11 +288,6 @@ static etx_status depend_on_writers(void* context, size_t argument,
   return depend_on_accesses(context, value, false);
 }
 
-static bool is_random(const etx_ir_node* node) {
-  return node->op->id == ETX_OP_rand_out || node->op->id == ETX_OP_randn_out ||
-         node->op->id == ETX_OP_native_dropout_out;
-}
-
 // Sizes that contain a number from data need the node that reads it.
 static etx_status depend_on_setters(graph_builder* m, const etx_ir_node* node) {
   const uint64_t late = etx_ir_late_needed(m->method, node);
@@ -316,7 +311,7 @@ static etx_status find_dependencies_of(graph_builder* m,
                                        const etx_ir_node* node) {
   ETX_TRY(etx_placement_each_read(node, depend_on_producer, m));
   ETX_TRY(depend_on_setters(m, node));
-  if (is_random(node)) {
+  if (etx_op_draws_random_numbers(node->op)) {
     if (m->last_random != ETX_SCHEDULE_NONE)
       ETX_TRY(add_dependency(m, m->last_random));
     m->last_random = m->item;

@@ -194,6 +194,11 @@ static inline bool etx_op_only_sizes(const etx_op* op) {
   return op->id == ETX_OP_empty_out || op->id == ETX_OP_empty_dim_order_out;
 }
 
+static inline bool etx_op_draws_random_numbers(const etx_op* op) {
+  return op->id == ETX_OP_rand_out || op->id == ETX_OP_randn_out ||
+         op->id == ETX_OP_native_dropout_out;
+}
+
 enum {
   // Largest number of pixels of etx::mean_u8, so that sums stay below 2^31.
   ETX_MEAN_U8_MOST_PIXELS = 1 << 23

@@ -4,11 +4,15 @@
 
 #include <stdlib.h>
 
+#include "runtime/size_values.h"
+
 enum {
   STRUCTURES,
   SCRATCH,
   TEMPORARY,
   STATE,
+  GIVEN_COUNT,
+  SIZE_VALUES = GIVEN_COUNT,
   BLOCK_COUNT,
   ALIGNMENT = ETX_MEMORY_ALIGNMENT
 };
@@ -29,23 +33,39 @@ static void end(asked_method* asked) {
 }
 
 // Zeroed pages, which take no memory until they are written.
-static etx_status take(asked_method* asked, const etx_memory_needed* needed,
+static etx_status take(asked_method* asked, size_t index, size_t bytes,
                        etx_diag* diag) {
-  const size_t sizes[BLOCK_COUNT] = {
+  const bool fits = bytes <= SIZE_MAX - ALIGNMENT;
+  void* const taken = fits ? calloc(bytes + ALIGNMENT, 1) : NULL;
+  if (taken == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory to load the method");
+  }
+  const uintptr_t rest = (uintptr_t)taken % ALIGNMENT;
+  asked->taken[index] = taken;
+  asked->blocks[index] =
+      (etx_bytes_mut){(uint8_t*)taken + (ALIGNMENT - rest) % ALIGNMENT, bytes};
+  return ETX_OK;
+}
+
+static etx_status take_all(asked_method* asked, const etx_memory_needed* needed,
+                           etx_diag* diag) {
+  const size_t sizes[GIVEN_COUNT] = {
       needed->structure_bytes, needed->scratch_bytes, needed->temporary_bytes,
       needed->state_bytes};
-  for (size_t i = 0; i < BLOCK_COUNT; ++i) {
-    const bool fits = sizes[i] <= SIZE_MAX - ALIGNMENT;
-    asked->taken[i] = fits ? calloc(sizes[i] + ALIGNMENT, 1) : NULL;
-    if (asked->taken[i] == NULL) {
-      return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
-                           "not enough memory to load the method");
-    }
-    const uintptr_t rest = (uintptr_t)asked->taken[i] % ALIGNMENT;
-    asked->blocks[i] = (etx_bytes_mut){
-        (uint8_t*)asked->taken[i] + (ALIGNMENT - rest) % ALIGNMENT, sizes[i]};
+  for (size_t i = 0; i < GIVEN_COUNT; ++i) {
+    ETX_TRY(take(asked, i, sizes[i], diag));
   }
   return ETX_OK;
+}
+
+// As the module that runs the method does.
+static etx_status keep_size_values(asked_method* asked, etx_diag* diag) {
+  const size_t bytes = etx_method_size_values_needed(&asked->method);
+  if (bytes == 0) return ETX_OK;
+  ETX_TRY(take(asked, SIZE_VALUES, bytes, diag));
+  return etx_method_keep_size_values(&asked->method, asked->blocks[SIZE_VALUES],
+                                     diag);
 }
 
 static etx_status ask(asked_method* asked, const etx_program* program,
@@ -53,7 +73,7 @@ static etx_status ask(asked_method* asked, const etx_program* program,
                       etx_diag* diag) {
   const etx_text method = etx_text_of(name);
   ETX_TRY(etx_method_needed(program, method, out, diag));
-  ETX_TRY(take(asked, out, diag));
+  ETX_TRY(take_all(asked, out, diag));
   asked->state = (etx_planned_memory){asked->blocks[STATE].data,
                                       asked->blocks[STATE].size, &asked->torn};
   const etx_method_memory memory = {asked->blocks[STRUCTURES],
@@ -61,6 +81,7 @@ static etx_status ask(asked_method* asked, const etx_program* program,
                                     asked->blocks[TEMPORARY], &asked->state};
   ETX_TRY(
       etx_method_init(&asked->method, program, method, &memory, NULL, diag));
+  ETX_TRY(keep_size_values(asked, diag));
   return etx_method_needed_at(&asked->method, asked->sizes, asked->size_count,
                               out, diag);
 }

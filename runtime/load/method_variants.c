@@ -18,17 +18,6 @@
 
 #if ETX_DYNAMIC
 
-struct etx_method_variants {
-  etx_method* items;  // variants in the order in which they are tried, copies
-  size_t count;       // of variants
-  size_t all;         // of items
-  size_t last;        // the one that ran last; `all`: the method itself
-  uint64_t* runs;     // of each variant, and of the method and its copies
-  uint64_t* chosen;   // of each item: when it was chosen last
-  uint64_t clock;     // the number of choices
-  const etx_value** own_outputs;  // the outputs of the method itself
-};
-
 // ---------------------------------------------------------------- memory
 
 // Copies of a method whose sizes vary: limits.kept_sizes of them.

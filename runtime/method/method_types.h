@@ -73,6 +73,7 @@ typedef enum etx_method_storage {
   ETX_METHOD_STORAGE_SCRATCH,
   ETX_METHOD_STORAGE_STATE,
   ETX_METHOD_STORAGE_INPUT,  // borrowed from the caller
+  ETX_METHOD_STORAGE_KEPT,   // of the method alone: runtime/size_values.h
 } etx_method_storage;
 
 typedef struct etx_method_tensor {
@@ -144,6 +145,7 @@ typedef struct etx_method_record {
   bool is_apart;  // its outputs share no byte with other arguments at any sizes
   bool writes_state;
   bool writes_elements;  // some result has elements at the present sizes
+  bool runs_once;        // for each change of sizes: see load/size_values.c
   uint8_t late;          // etx_record_late, of this shape phase
   etx_call call;         // of kernels, scalars and views. Jumps and moves use
                          // `prepared`: see flow_steps.h
@@ -154,6 +156,7 @@ typedef struct etx_scratch_member {
   size_t delta;    // bytes from the start of its block
   size_t bytes;    // at the upper bounds
   uint32_t block;  // position in scratch_blocks, or ETX_NO_INDEX
+  bool is_once;    // only records that run once use it: load/size_values.c
 } etx_scratch_member;
 
 // The sizes of a dynamic tensor in a size program.
@@ -180,6 +183,15 @@ typedef struct etx_method_step {
   etx_kernel_function run;
   etx_call* call;  // of its record
 } etx_method_step;
+
+// How records that run once for each change of sizes are run. Pointers, so that
+// an image that never calls etx_method_keep_size_values does not link them.
+typedef struct etx_once_functions {
+  // Ends a shape phase: moves their steps in front of `steps`.
+  void (*split)(etx_method* method);
+  // Begins a run: runs them if sizes have changed.
+  etx_status (*run)(etx_method* method, etx_diag* diag);
+} etx_once_functions;
 
 typedef struct etx_method_input {
   uint32_t value;

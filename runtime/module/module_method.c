@@ -2,6 +2,7 @@
 
 #include "runtime/module/module_method.h"
 
+#include "runtime/size_values.h"
 #include "runtime/variants.h"
 
 typedef struct etx_module_method {
@@ -11,7 +12,8 @@ typedef struct etx_module_method {
   etx_bytes_mut scratch;      // private; empty: the module's is used
   etx_shared_memory session;  // private session, if `block` is not NULL
   void* block;
-  etx_bytes_mut variants;  // structures of the method's variants
+  etx_bytes_mut variants;     // structures of the method's variants
+  etx_bytes_mut size_values;  // that the method keeps
 } etx_module_method_entry;
 
 // Allocates `block->size` bytes, at least one, without setting them.
@@ -86,6 +88,7 @@ static void close_entry(etx_module* module, etx_module_method_entry* entry) {
   release(module, entry->scratch.data);
   release(module, entry->block);
   release(module, entry->variants.data);
+  release(module, entry->size_values.data);
   release(module, entry);
 }
 
@@ -172,6 +175,17 @@ static etx_status start_private_session(etx_module* module,
                                   &entry->block, diag);
 }
 
+static etx_status keep_size_values(etx_module* module,
+                                   etx_module_method_entry* entry,
+                                   etx_diag* diag) {
+  if (!ETX_DYNAMIC) return ETX_OK;
+  entry->size_values.size = etx_method_size_values_needed(&entry->method);
+  if (entry->size_values.size == 0) return ETX_OK;
+  ETX_TRY(allocate(module, &entry->size_values,
+                   "values that depend on sizes alone", diag));
+  return etx_method_keep_size_values(&entry->method, entry->size_values, diag);
+}
+
 // Scratch and temporary memory of the module are large enough for all methods
 // of the file, variants included.
 static etx_status load_variants(etx_module* module,
@@ -218,7 +232,8 @@ static etx_status init_method(etx_module* module,
   memory.state = allocator;
   ETX_TRY(etx_method_init(&entry->method, &module->program, name, &memory,
                           missing, diag));
-  return load_variants(module, entry, name, missing, diag);
+  ETX_TRY(load_variants(module, entry, name, missing, diag));
+  return keep_size_values(module, entry, diag);
 }
 
 // A method that is already loaded is bound to another session.

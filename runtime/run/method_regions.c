@@ -154,6 +154,7 @@ static bool find_access(const etx_method* method,
       start = root->storage_offset;
       break;
     case ETX_METHOD_STORAGE_INPUT:
+    case ETX_METHOD_STORAGE_KEPT:
     case ETX_METHOD_STORAGE_CONSTANT:
       // An input shares no bytes with other memory, but may have any strides. A
       // constant is not written.
@@ -167,11 +168,6 @@ static bool find_access(const etx_method* method,
   out->start = start + offset;
   out->end = out->start + bytes;
   return true;
-}
-
-static bool draws_random_numbers(const etx_call* call) {
-  return call->op->id == ETX_OP_rand_out || call->op->id == ETX_OP_randn_out ||
-         call->op->id == ETX_OP_native_dropout_out;
 }
 
 // Notes what the values of one argument touch. False: it is not known.
@@ -235,7 +231,7 @@ static bool add_step(const etx_method* method, const etx_method_record* record,
   const size_t first_access = l->access_count;
   l->costs[l->problem.count] = 0;
   if (record->writes_state || record->is_sized_by_data ||
-      draws_random_numbers(&record->call)) {
+      etx_op_draws_random_numbers(record->call.op)) {
     return false;
   }
   for (size_t a = 0; a < record->call.argument_count; ++a) {

@@ -132,6 +132,9 @@ static etx_status run_ready(etx_method* method, etx_diag* diag) {
       !etx_late_same_begin(method)) {
     etx_method_restart_late(method);
   }
+  if (ETX_DYNAMIC && method->once != NULL) {
+    ETX_TRY(method->once->run(method, diag));
+  }
   copy_planned_inputs(method);
   ETX_TRY(etx_method_has_flow(method) ? etx_run_chains(method, diag)
                                       : run_steps(method, diag));

@@ -171,7 +171,8 @@ etx_status etx_scratch_compaction_init(etx_method* method, etx_diag* diag) {
   for (uint32_t i = 0; i < method->scratch_member_count; ++i) {
     etx_method_tensor* const tensor = &method->tensors[i];
     etx_scratch_member* const member = &method->scratch_members[i];
-    *member = (etx_scratch_member){0, tensor->storage_bytes, ETX_NO_INDEX};
+    *member =
+        (etx_scratch_member){0, tensor->storage_bytes, ETX_NO_INDEX, false};
     if (uses_own_memory(tensor)) member->block = i;
   }
   if (method->scratch_member_count == 0) return ETX_OK;
@@ -227,24 +228,29 @@ void etx_scratch_compaction_restart(etx_method* method) {
   }
 }
 
-static void size_blocks(etx_method* method) {
+// Blocks of records that run once for a change of sizes have bytes only where
+// `is_once`, and all others only where not: the former run before the others,
+// so each kind is placed as if it had the scratch alone.
+static void size_blocks(etx_method* method, bool is_once) {
   for (size_t i = 0; i < method->scratch_block_count; ++i) {
     method->scratch_blocks[i].bytes = 0;
   }
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
-    if (member->block == ETX_NO_INDEX) continue;
+    if (member->block == ETX_NO_INDEX || member->is_once != is_once) continue;
     const size_t end = member->delta + present_bytes(method, i);
     etx_layout_block* const block = &method->scratch_blocks[member->block];
     if (end > block->bytes) block->bytes = end;
   }
 }
 
-// Places the blocks of every layout; returns the one that needs the fewest
-// bytes.
-static const etx_layout_block* choose_layout(etx_method* method) {
+// Places the blocks of one kind in every layout; returns the one that needs the
+// fewest bytes.
+static const etx_layout_block* choose_layout(etx_method* method, bool is_once,
+                                             size_t* out_used) {
   const etx_layout_block* const plan = layout_at(method, 0);
   const etx_layout_block* best = plan;
+  size_blocks(method, is_once);
   for (size_t k = 0; k < method->scratch_layout_count; ++k) {
     etx_layout_block* const blocks = layout_at(method, k);
     for (size_t i = 0; k > 0 && i < method->scratch_block_count; ++i) {
@@ -252,28 +258,38 @@ static const etx_layout_block* choose_layout(etx_method* method) {
     }
     const size_t used = etx_blocks_place(blocks, method->scratch_block_count,
                                          method->scratch_alignment);
-    if (k > 0 && used >= method->scratch_used) continue;
-    method->scratch_used = used;
+    if (k > 0 && used >= *out_used) continue;
+    *out_used = used;
     best = blocks;
   }
   return best;
 }
 
 size_t etx_scratch_measure(etx_method* method) {
-  size_blocks(method);
-  (void)choose_layout(method);
+  size_t once = 0;
+  (void)choose_layout(method, false, &method->scratch_used);
+  if (method->once != NULL) (void)choose_layout(method, true, &once);
+  if (once > method->scratch_used) method->scratch_used = once;
   return method->scratch_used;
 }
 
-void etx_scratch_compact(etx_method* method) {
-  size_blocks(method);
-  const etx_layout_block* const blocks = choose_layout(method);
+static size_t compact(etx_method* method, bool is_once) {
+  size_t used = 0;
+  const etx_layout_block* const blocks = choose_layout(method, is_once, &used);
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
-    if (member->block == ETX_NO_INDEX) continue;
+    if (member->block == ETX_NO_INDEX || member->is_once != is_once) continue;
     etx_method_tensor* const tensor = &method->tensors[i];
     tensor->storage = etx_method_byte(
         method->scratch.data, blocks[member->block].placed + member->delta);
     tensor->storage_bytes = present_bytes(method, i);
   }
+  return used;
+}
+
+void etx_scratch_compact(etx_method* method) {
+  method->scratch_used = compact(method, false);
+  if (method->once == NULL) return;
+  const size_t once = compact(method, true);
+  if (once > method->scratch_used) method->scratch_used = once;
 }

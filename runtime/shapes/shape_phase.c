@@ -145,6 +145,10 @@ static void settle_roots(etx_method* method) {
 }
 
 static void start_steps(etx_method* method) {
+  if (ETX_DYNAMIC) {
+    method->steps -= method->once_count;
+    method->once_count = 0;
+  }
   method->step_count = 0;
   method->first_state_step = SIZE_MAX;
 }
@@ -245,6 +249,9 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
   if (ETX_DYNAMIC && etx_method_has_flow(method)) finish_flow(method);
   if (!ETX_DYNAMIC || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));
+  }
+  if (ETX_DYNAMIC && method->once != NULL && !etx_method_has_flow(method)) {
+    method->once->split(method);
   }
   method->is_prepared = true;
   return ETX_OK;

@@ -6,7 +6,8 @@
 // random sizes, over memory that was poisoned before. The kept instance must
 // have the same bits of results and of state as an instance that was loaded for
 // this call alone, in exactly the memory that it needs; and all plans must have
-// the same bits of results.
+// the same bits of results. The kept instance keeps the values that depend on
+// sizes alone; the other one computes them in its call.
 //
 //   random_symbols_test [CALLS SEED [--span N] [--other-bits] METHODS...]
 //
@@ -81,6 +82,7 @@ static void make_plan(planned_model* out, const char* methods,
                                &etx_all_kernels, &limits, &diag));
     assert_ok(sized_instance_open(&out->kept[i], &out->programs[i], MOST_BYTES,
                                   &diag));
+    (void)sized_instance_keep_size_values(&out->kept[i]);
   }
 }
 

@@ -397,6 +397,7 @@ static void use(etx_bytes file, hostile_random* random, stage_counts* counts) {
     if (opened != ETX_OUT_OF_RANGE) expect_message(opened, &diag);
     if (opened != ETX_OK) status = opened;
   }
+  if (status == ETX_OK) (void)sized_instance_keep_size_values(&kept[0]);
   if (status == ETX_OK) {
     ++counts->loaded;
     use_methods(kept, proof == ETX_OK, random, counts);

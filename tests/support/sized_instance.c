@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/size_values.h"
 #include "runtime/variants.h"
+#include "tests/support/assert_status.h"
 
 enum { POISON = 0xff };
 
@@ -247,6 +249,21 @@ static etx_status use_copies(sized_instance* instance, size_t index,
   return etx_method_use_variants(&m->method, m->copies, NULL, diag);
 }
 
+size_t sized_instance_keep_size_values(sized_instance* instance) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < instance->method_count; ++i) {
+    sized_method* const m = &instance->methods[i];
+    const size_t needed =
+        m->is_loaded ? etx_method_size_values_needed(&m->method) : 0;
+    if (needed == 0) continue;
+    etx_diag diag;
+    m->size_values = take(needed);
+    assert_ok(etx_method_keep_size_values(&m->method, m->size_values, &diag));
+    bytes += needed;
+  }
+  return bytes;
+}
+
 // The bytes that the most demanding methods need at their largest sizes.
 static etx_status find_needed(const etx_program* program, size_t most_bytes,
                               etx_memory_needed* out, etx_diag* diag) {
@@ -362,6 +379,7 @@ void sized_instance_close(sized_instance* instance) {
        ++i) {
     free(instance->methods[i].structures.data);
     free(instance->methods[i].copies.data);
+    free(instance->methods[i].size_values.data);
   }
   free(instance->state.data);
   free(instance->scratch.data);

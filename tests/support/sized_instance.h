@@ -47,7 +47,8 @@ typedef struct sized_method {
   etx_text name;
   etx_method method;
   etx_bytes_mut structures;
-  etx_bytes_mut copies;  // of the method, for sizes that it keeps
+  etx_bytes_mut copies;       // of the method, for sizes that it keeps
+  etx_bytes_mut size_values;  // that depend on sizes alone
   bool is_loaded;
 } sized_method;
 
@@ -77,6 +78,9 @@ etx_status sized_instance_open(sized_instance* out, const etx_program* program,
 etx_status sized_instance_open_at(sized_instance* out,
                                   const sized_instance* from, size_t method,
                                   const sized_inputs* inputs, etx_diag* diag);
+// Lets all methods keep the values that depend on sizes alone, in memory of
+// their own. Before the first call. Returns the bytes of all.
+size_t sized_instance_keep_size_values(sized_instance* instance);
 void sized_instance_close(sized_instance* instance);
 
 // Fills scratch and temporary memory with bytes that are NaNs as floats and

@@ -50,9 +50,10 @@ static etx_status read_places(const layout_proof* p) {
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_place place = etx_blob_place_at(m->blob, m->blob_method, i);
     const uint32_t block = p->flow.block_of[place.value];
-    if (block == ETX_VERIFY_NONE) continue;
-    const uint64_t delta =
-        m->values[place.value].range.start - block_at(p, 0, block)->start;
+    const etx_verify_range planned = m->values[place.value].range;
+    // read_plan leaves out values without bytes, too.
+    if (block == ETX_VERIFY_NONE || planned.start == planned.end) continue;
+    const uint64_t delta = planned.start - block_at(p, 0, block)->start;
     etx_verify_range* const range = block_at(p, 1 + place.layout, block);
     const etx_verify_range found = {place.offset - delta,
                                     place.offset + place.bytes};

@@ -42,12 +42,31 @@ typedef struct chooser {
   etx_layout_block* layout;        // of the plan that is being judged
   uint64_t* raised;                // offsets of a plan at the upper bounds
   const etx_size_only* size_only;  // by storage
+  uint64_t* last_starts;  // by storage: where the last of its values starts
 } chooser;
 
 // ---- samples ----
 
 static etx_size_only kind_of(const chooser* c, size_t block) {
   return c->size_only[c->sizes->storages[block]];
+}
+
+// A value has a place in a layout only if its block reaches it.
+static etx_status find_last_starts(chooser* c) {
+  const etx_placement* const placement = c->sizes->placement;
+  const size_t count = placement->storage_count;
+  c->last_starts =
+      etx_pool_take(c->sizes->pool, (count + 1) * sizeof *c->last_starts);
+  if (c->last_starts == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) c->last_starts[i] = 0;
+  for (uint32_t v = 0; v < placement->value_count; ++v) {
+    const etx_storage_range range = etx_placement_range(placement, v);
+    if (range.storage != ETX_IR_NONE &&
+        range.start > c->last_starts[range.storage]) {
+      c->last_starts[range.storage] = range.start;
+    }
+  }
+  return ETX_OK;
 }
 
 // The bytes of every block, at least one: without bytes a block would have no
@@ -58,8 +77,10 @@ static etx_status measure(const chooser* c, size_t index, uint64_t* bytes,
                                  bytes));
   for (size_t i = 0; i < c->count; ++i) {
     const uint64_t most = c->sizes->problem->blocks[i].size;
-    const uint64_t present =
-        kind_of(c, i) == ETX_SIZE_ONLY_KEPT ? 0 : bytes[c->sizes->storages[i]];
+    const uint32_t storage = c->sizes->storages[i];
+    const uint64_t present = kind_of(c, i) == ETX_SIZE_ONLY_KEPT
+                                 ? c->last_starts[storage] + 1
+                                 : bytes[storage];
     const uint64_t block = present < most ? present : most;
     out_bytes[i] = block == 0 ? 1 : (size_t)block;
   }
@@ -131,8 +152,8 @@ static uint64_t place(chooser* c, const sample* s, size_t alignment) {
   for (int passes = 0; passes < 2; ++passes) {
     bool has_any = false;
     for (size_t i = 0; i < c->count; ++i) {
-      const bool is_in =
-          (kind_of(c, i) == ETX_SIZE_ONLY_PASSING) == (passes != 0);
+      const bool is_in = kind_of(c, i) == (passes != 0 ? ETX_SIZE_ONLY_PASSING
+                                                       : ETX_SIZE_ONLY_NONE);
       c->layout[i].bytes = is_in ? s->bytes[i] : 0;
       has_any |= is_in;
     }
@@ -292,6 +313,7 @@ etx_status etx_plan_for_sizes(const etx_plan_sizes* sizes,
   if (c->layout == NULL || c->raised == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_size_only_storages(sizes->method, sizes->placement, sizes->pool,
                                  &c->size_only));
+  ETX_TRY(find_last_starts(c));
   ETX_TRY(take_samples(c));
   uint64_t bytes[ETX_SIZE_SAMPLES_MOST] = {0};
   choose_plan(c, solution, bytes);

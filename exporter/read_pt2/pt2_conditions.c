@@ -17,6 +17,7 @@
 //
 //   L['x'].size()[0] <= L['args'][1].size()[2]
 //   (L['n'] % 4) == 0 or L['n'] < 3
+//   math.trunc(0.5*torch.sym_float(L['x'].size()[0])) != 1
 //
 // A path in brackets leads to an argument of forward() and into lists and
 // dicts. torch.export names the input after the path: args_1.
@@ -233,8 +234,11 @@ static bool parse_guard(etx_pt2_graph* graph, etx_text guard,
   etx_text_buffer_init(&r.name, graph->pool);
   etx_text_buffer_init(&r.sizes, graph->pool);
   if (!replace_paths(&r)) return false;
-  return read_condition(&graph->method->symbols,
-                        (etx_text){r.sizes.data, r.sizes.size}, 0, out);
+  etx_symbols* const symbols = &graph->method->symbols;
+  const etx_text sizes = {r.sizes.data, r.sizes.size};
+  if (read_condition(symbols, sizes, 0, out)) return true;
+  *out = (etx_pt2_relation){ETX_SYMBOL_LESS, 0, 0};
+  return etx_symbols_tabulate(symbols, sizes, &out->right) == ETX_OK;
 }
 
 enum {

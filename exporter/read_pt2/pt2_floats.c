@@ -93,20 +93,30 @@ static etx_status read_size(float_reader* r, float_term* out) {
   return add_size(r, size, ETX_DTYPE_FLOAT64, out);
 }
 
-// Float('1.5', precision=53), behind the first quote.
-static etx_status read_number(float_reader* r, float_term* out) {
+bool etx_pt2_float_number(etx_text text, size_t* at, double* out) {
+  const etx_text tail = etx_text_of("', precision=53)");
   char digits[MAX_DIGITS + 1];
   size_t size = 0;
-  for (; r->at < r->text.size && r->text.data[r->at] != '\''; ++r->at) {
-    if (size == MAX_DIGITS) return ETX_UNSUPPORTED;
-    digits[size++] = r->text.data[r->at];
+  char* end = NULL;
+  for (; *at < text.size && text.data[*at] != '\''; ++*at) {
+    if (size == MAX_DIGITS) return false;
+    digits[size++] = text.data[*at];
   }
   digits[size] = '\0';
-  char* end = NULL;
-  *out = (float_term){true, strtod(digits, &end), 0, 1};
-  return size != 0 && *end == '\0' && accept(r, "', precision=53)")
-             ? ETX_OK
-             : ETX_UNSUPPORTED;
+  *out = strtod(digits, &end);
+  const etx_text rest = {text.data + *at, text.size - *at};
+  if (size == 0 || *end != '\0' || !etx_text_starts_with(rest, tail)) {
+    return false;
+  }
+  *at += tail.size;
+  return true;
+}
+
+// Float('1.5', precision=53), behind the first quote.
+static etx_status read_number(float_reader* r, float_term* out) {
+  *out = (float_term){true, 0, 0, 1};
+  return etx_pt2_float_number(r->text, &r->at, &out->number) ? ETX_OK
+                                                             : ETX_UNSUPPORTED;
 }
 
 // Python raises an error where a divisor is 0.

@@ -233,6 +233,10 @@ ETX_MUST_USE etx_status etx_pt2_unite_late(etx_pt2_graph* graph);
 
 // ---- pt2_floats.c
 
+// Reads the number of Float('1.5', precision=53), behind the first quote, at
+// `*at`, which moves behind it. False if it is written in another way.
+bool etx_pt2_float_number(etx_text text, size_t* at, double* out);
+
 // An operand that is a float computed from sizes as a tensor of rank 0, which
 // takes part in type promotion like a number. ETX_UNSUPPORTED, without a
 // message, for any other float.

@@ -422,64 +422,70 @@ static etx_status read_ceiling(srepr_parser* r, etx_dim* out) {
   return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
 }
 
-// FloorToInt(IntTrueDiv(a, b)) and CeilToInt(IntTrueDiv(a, b)), from
-// math.floor(a / b) and math.ceil(a / b). Other uses of floats are not
-// supported.
-static etx_status read_rounded(srepr_parser* r, bool is_up, etx_dim* out) {
+// The rounding functions of sympy, from math.floor(), math.ceil() and int().
+typedef struct sympy_rounding {
+  const char* name;
+  bool is_up;
+  bool is_truncated;
+} sympy_rounding;
+
+static const sympy_rounding roundings[] = {{"FloorToInt", false, false},
+                                           {"CeilToInt", true, false},
+                                           {"TruncToInt", false, true}};
+
+// IntTrueDiv(a, b) behind the parenthesis, from a / b.
+static etx_status read_quotient(srepr_parser* r, const sympy_rounding* rounding,
+                                etx_dim* out) {
   etx_dim a = 0, b = 0;
-  if (!accept(r, "IntTrueDiv(")) return ETX_UNSUPPORTED;
+  int64_t low = 0, high = 0;
   ETX_TRY(read_pair(r, &a, &b));
   if (!accept(r, ")")) return malformed(r, "')'");
-  if (is_up) {
+  etx_symbols_bounds(&r->graph->method->symbols, a, &low, &high);
+  if (rounding->is_truncated && low < 0) return ETX_UNSUPPORTED;
+  if (rounding->is_up) {
     ETX_TRY(apply(r, ETX_SYMBOL_ADD, a, b, &a));
     ETX_TRY(apply(r, ETX_SYMBOL_SUBTRACT, a, 1, &a));
   }
   return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
 }
 
-// Float('1.5', precision=53) as a fraction. The denominator must be a power of
-// two of at most 1024; other floats are not supported.
-static etx_status read_fraction(srepr_parser* r, int64_t* out_numerator,
-                                int64_t* out_denominator) {
-  if (!accept(r, "Float('")) return ETX_UNSUPPORTED;
-  double number = 0, unit = 1;
-  bool is_behind_point = false;
-  for (; r->at < r->text.size && r->text.data[r->at] != '\''; ++r->at) {
-    const char c = r->text.data[r->at];
-    if (c == '.' && !is_behind_point) {
-      is_behind_point = true;
-      continue;
-    }
-    if (c < '0' || c > '9') return ETX_UNSUPPORTED;
-    number = number * 10 + (c - '0');
-    if (is_behind_point) unit *= 10;
-    if (unit > 1e18 || number > 1e18) return ETX_UNSUPPORTED;
-  }
-  if (!accept(r, "', precision=53)")) return malformed(r, "a precision of 53");
-  double numerator = number / unit;
-  *out_denominator = 1;
-  while (numerator < 1 << 20 && numerator != (double)(int64_t)numerator) {
-    numerator *= 2;
-    *out_denominator *= 2;
-    if (*out_denominator > 1024) return ETX_UNSUPPORTED;
-  }
-  *out_numerator = (int64_t)numerator;
-  return numerator <= 1 << 20 ? ETX_OK : ETX_UNSUPPORTED;
+// ToFloat(a)
+static etx_status read_to_float(srepr_parser* r, etx_dim* out) {
+  if (!accept(r, "ToFloat(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_expression(r, out));
+  return accept(r, ")") ? ETX_OK : malformed(r, "')'");
 }
 
-// TruncToInt(Mul(Float('1.5', precision=53), ToFloat(a))), from int(1.5 * a).
-// Sizes are not negative, so truncation is floor division.
-static etx_status read_scaled(srepr_parser* r, etx_dim* out) {
-  int64_t numerator = 0, denominator = 0;
-  if (!accept(r, "Mul(")) return ETX_UNSUPPORTED;
-  ETX_TRY(read_fraction(r, &numerator, &denominator));
-  if (!accept(r, ",") || !accept(r, "ToFloat(")) return ETX_UNSUPPORTED;
-  ETX_TRY(read_expression(r, out));
-  if (!accept(r, ")") || !accept(r, ")") || !accept(r, ")")) {
-    return malformed(r, "')'");
+static etx_status read_float(srepr_parser* r, double* out) {
+  return accept(r, "Float('") && etx_pt2_float_number(r->text, &r->at, out)
+             ? ETX_OK
+             : ETX_UNSUPPORTED;
+}
+
+// Mul(Float('1.3', precision=53), ToFloat(a)) from 1.3 * a, or
+// FloatTrueDiv(ToFloat(a), Float('1.3', precision=53)) from a / 1.3, rounded.
+// Other uses of floats are not supported.
+static etx_status read_rounded(srepr_parser* r, const sympy_rounding* rounding,
+                               etx_dim* out) {
+  etx_symbol_scale scale = {.is_up = rounding->is_up,
+                            .is_truncated = rounding->is_truncated};
+  if (accept(r, "IntTrueDiv(")) return read_quotient(r, rounding, out);
+  if (accept(r, "Mul(")) {
+    ETX_TRY(read_float(r, &scale.number));
+    if (!accept(r, ",")) return ETX_UNSUPPORTED;
+    ETX_TRY(read_to_float(r, out));
+  } else if (accept(r, "FloatTrueDiv(")) {
+    scale.divides = true;
+    ETX_TRY(read_to_float(r, out));
+    if (!accept(r, ",")) return ETX_UNSUPPORTED;
+    ETX_TRY(read_float(r, &scale.number));
+  } else {
+    return ETX_UNSUPPORTED;
   }
-  ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, *out, numerator, out));
-  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, *out, denominator, out);
+  if (!accept(r, ")") || !accept(r, ")")) return ETX_UNSUPPORTED;
+  const etx_status status =
+      etx_symbols_scale(&r->graph->method->symbols, *out, &scale, out);
+  return status == ETX_OUT_OF_RANGE ? ETX_UNSUPPORTED : status;
 }
 
 // ModularIndexing(a, b, c) is (a//b)%c.
@@ -532,11 +538,13 @@ static etx_status read_special(srepr_parser* r, etx_text word, etx_dim* out) {
   if (etx_text_is(word, "Pow")) return read_power(r, out);
   if (etx_text_is(word, "PowByNatural")) return read_power(r, out);
   if (etx_text_is(word, "CeilDiv")) return read_ceiling(r, out);
-  if (etx_text_is(word, "FloorToInt")) return read_rounded(r, false, out);
-  if (etx_text_is(word, "CeilToInt")) return read_rounded(r, true, out);
-  if (etx_text_is(word, "TruncToInt")) return read_scaled(r, out);
   if (etx_text_is(word, "ModularIndexing")) return read_modular(r, out);
   if (etx_text_is(word, "Not")) return read_negation(r, out);
+  for (size_t i = 0; i < sizeof roundings / sizeof roundings[0]; ++i) {
+    if (etx_text_is(word, roundings[i].name)) {
+      return read_rounded(r, &roundings[i], out);
+    }
+  }
   for (size_t i = 0; i < sizeof relations / sizeof relations[0]; ++i) {
     if (etx_text_is(word, relations[i].name)) {
       return read_relation(r, &relations[i], out);
@@ -582,7 +590,9 @@ etx_status etx_pt2_size_of_text(etx_pt2_graph* graph, etx_text text,
   const etx_status status = read_expression(&r, out);
   if (status == ETX_UNSUPPORTED && !graph->is_optional) {
     etx_import_problem(graph->import, status, &graph->place,
-                       "%s: sizes computed with '%t' are not supported: '%t'",
+                       "%s: sizes computed with '%t' are not supported: '%t'; "
+                       "compute the size from integers with //, or pass it as "
+                       "an argument",
                        graph->context, r.unsupported, text);
     // An arbitrary size, so that the rest of the method is still read.
     *out = 1;

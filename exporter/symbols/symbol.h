@@ -118,6 +118,27 @@ ETX_MUST_USE etx_status etx_symbols_compare(etx_symbols* symbols,
                                             etx_symbol_relation relation,
                                             etx_dim a, etx_dim b, etx_dim* out);
 
+// The integer that Python makes of a size times or divided by a double.
+typedef struct etx_symbol_scale {
+  double number;
+  bool divides;       // the size is divided by `number`, else multiplied
+  bool is_up;         // math.ceil(), else math.floor() or int()
+  bool is_truncated;  // int(), which rounds negative numbers up
+} etx_symbol_scale;
+
+// That integer as an expression that is exact for all values of `size` in its
+// bounds. ETX_UNSUPPORTED if there is no short one, or `number` is not
+// positive.
+ETX_MUST_USE etx_status etx_symbols_scale(etx_symbols* symbols, etx_dim size,
+                                          const etx_symbol_scale* scale,
+                                          etx_dim* out);
+
+// A condition with floats, as Python writes it, of one symbol: 1 for the values
+// of the symbol where it holds, else 0. ETX_UNSUPPORTED if it cannot be read,
+// or the symbol has too many values.
+ETX_MUST_USE etx_status etx_symbols_tabulate(etx_symbols* symbols,
+                                             etx_text text, etx_dim* out);
+
 // Python's // and % on numbers. False for a divisor of 0 and on overflow.
 bool etx_floor_divide(int64_t a, int64_t b, int64_t* out_quotient,
                       int64_t* out_rest);

@@ -3,6 +3,8 @@ and other forms of those in varying_calls.py. The specifications of inputs are
 the same.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -70,6 +72,8 @@ REARRANGING = {
     "hstack": (lambda x, y: torch.hstack([x, y]), ROWS, (N, 2)),
     "kron": (torch.kron, ROWS, (2, 3)),
     "last_rows": (lambda x: x[-3:] + 1, ROWS),
+    "first_part": (lambda x: x[:int(x.shape[0] * 0.7)] + 1, ROWS),
+    "middle_part": (lambda x: x[math.trunc(x.shape[0] * 0.3):] * 2, ROWS),
     "meshgrid": (lambda x, y: torch.meshgrid(x, y, indexing="ij"), (N,), (3,)),
     "meshgrid_xy": (lambda x, y: torch.meshgrid(x, y, indexing="xy"), (N,),
                     (N,)),

@@ -15,6 +15,7 @@ enum {
   MAX_SPATIAL = 3,
   // Entries of a table that is stored in the file.
   MAX_ENTRIES = 1 << 20,
+  MAX_PARTS = 1024,  // scale factors of sizes that vary are multiples of 1/1024
 };
 
 // The output sizes or the scale factors.
@@ -25,6 +26,7 @@ typedef struct resampling_target {
   double scales[MAX_SPATIAL];
   bool aligns_corners;
   bool antialias;
+  bool from_starts;  // of etx_axis_resampling
 } resampling_target;
 
 static double real_of(const etx_ir_arg* arg) {
@@ -129,13 +131,6 @@ static size_t spatial_of(const etx_builder* builder) {
   return rank >= 3 && rank <= 5 ? rank - 2u : 2;
 }
 
-// (input, output_size, scale_factors)
-etx_status etx_lowering_upsample_nearest(etx_builder* builder) {
-  resampling_target t = {0};
-  ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
-  return resample(builder, &t);
-}
-
 // (input, output_size, align_corners, scale_factors)
 etx_status etx_lowering_upsample_linear(etx_builder* builder) {
   resampling_target t = {0};
@@ -235,12 +230,31 @@ static etx_status resample_varying(etx_builder* builder,
   uint32_t value = builder->args[0].as.value;
   for (size_t i = t->spatial; i-- > 0;) {
     etx_axis_resampling r = {2 + i, 0, t->has_scales ? t->scales[i] : 0,
-                             t->aligns_corners};
+                             t->aligns_corners, t->from_starts};
     ETX_TRY(varying_size(builder, t, i, &r.size));
     ETX_TRY(step(builder, &r, value, &value));
   }
   builder->results[0] = value;
   return ETX_OK;
+}
+
+// True if the operators over planes take the scale factors of a size that
+// varies: multiples of 1/1024.
+static bool are_even(const resampling_target* t) {
+  for (size_t i = 0; i < t->spatial; ++i) {
+    const double parts = t->scales[i] * MAX_PARTS;
+    if (t->has_scales && parts != floor(parts)) return false;
+  }
+  return true;
+}
+
+// (input, output_size, scale_factors)
+etx_status etx_lowering_upsample_nearest(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
+  if (are_fixed(builder, &t) || are_even(&t)) return resample(builder, &t);
+  t.from_starts = true;
+  return resample_varying(builder, &t, etx_build_nearest);
 }
 
 // ------------------------------------------------ fixed sizes
@@ -320,7 +334,7 @@ etx_status etx_lowering_upsample_nearest_exact(etx_builder* builder) {
   uint32_t value = builder->args[0].as.value;
   ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
   if (!are_fixed(builder, &t)) {
-    return resample_varying(builder, &t, etx_build_nearest_exact);
+    return resample_varying(builder, &t, etx_build_nearest);
   }
   ETX_TRY(fix_sizes(builder, &t));
   for (size_t i = 0; i < t.spatial; ++i) {

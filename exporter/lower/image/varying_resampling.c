@@ -66,7 +66,7 @@ static etx_status positions_of(etx_builder* builder,
                              "the sizes of an interpolation are above 0"));
   ETX_TRY(etx_build_arange(builder, r->size, out));
   ETX_TRY(etx_build_cast(builder, *out, dtype, out));
-  if (!r->aligns_corners) {
+  if (!r->aligns_corners && !r->from_starts) {
     ETX_TRY(apply_number(builder, ETX_OP_add_out, 0.5, out));
   }
   return to_input(builder, r, in, out);
@@ -80,9 +80,8 @@ static etx_status select_at(etx_builder* builder, const etx_axis_resampling* r,
   return etx_build_op(builder, ETX_OP_index_select_out, args, 3, out);
 }
 
-etx_status etx_build_nearest_exact(etx_builder* builder,
-                                   const etx_axis_resampling* r, uint32_t self,
-                                   uint32_t* out) {
+etx_status etx_build_nearest(etx_builder* builder, const etx_axis_resampling* r,
+                             uint32_t self, uint32_t* out) {
   const etx_dim in = size_of(builder, r, self);
   uint32_t index = 0, last = 0;
   ETX_TRY(positions_of(builder, r, in, ETX_DTYPE_FLOAT32, &index));

@@ -11,12 +11,14 @@ typedef struct etx_axis_resampling {
   etx_dim size;         // of the result
   double scale;         // 0: the quotient of the sizes
   bool aligns_corners;  // bicubic only
+  bool from_starts;     // nearest only: positions are those of the starts of
+                        // outputs, not of their centres
 } etx_axis_resampling;
 
-// The elements nearest to the centres of the outputs.
-ETX_MUST_USE etx_status etx_build_nearest_exact(etx_builder* builder,
-                                                const etx_axis_resampling* r,
-                                                uint32_t self, uint32_t* out);
+// The elements at the centres or starts of the outputs.
+ETX_MUST_USE etx_status etx_build_nearest(etx_builder* builder,
+                                          const etx_axis_resampling* r,
+                                          uint32_t self, uint32_t* out);
 // The sum of four elements, weighted by the cubic convolution kernel.
 ETX_MUST_USE etx_status etx_build_cubic(etx_builder* builder,
                                         const etx_axis_resampling* r,

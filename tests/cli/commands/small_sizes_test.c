@@ -17,6 +17,7 @@
 #define SMALL ETX_TEST_DATA "/pt2/small_sizes"
 #define VARYING ETX_TEST_DATA "/pt2/varying"
 #define STATISTICS ETX_TEST_DATA "/pt2/statistics"
+#define SCALED ETX_TEST_DATA "/pt2/scaled_sizes"
 #define ROW "[[1, 2, 3, 4]]"
 
 enum { PATH_BYTES = 256, COMMAND_BYTES = 600 };
@@ -57,6 +58,12 @@ static void statistics_along_sizes_that_vary_agree_with_pytorch(void** state) {
   (void)state;
   agrees(STATISTICS, STATISTICS);
   agrees(STATISTICS, STATISTICS "/core");
+}
+
+static void sizes_computed_with_floats_agree_with_pytorch(void** state) {
+  (void)state;
+  agrees(SCALED, SCALED);
+  agrees(SCALED, SCALED "/core");
 }
 
 static void messages_of_conditions_name_the_sizes(void** state) {
@@ -165,6 +172,7 @@ int main(void) {
       cmocka_unit_test(calls_of_sizes_0_and_1_agree_with_pytorch),
       cmocka_unit_test(sizes_that_vary_agree_with_pytorch),
       cmocka_unit_test(statistics_along_sizes_that_vary_agree_with_pytorch),
+      cmocka_unit_test(sizes_computed_with_floats_agree_with_pytorch),
       cmocka_unit_test(messages_of_conditions_name_the_sizes),
       cmocka_unit_test(a_size_that_a_node_cannot_have_is_refused),
       cmocka_unit_test(program_yaml_may_ask_for_an_empty_cache),

@@ -184,14 +184,14 @@ static void replaced_symbols_may_be_replaced_again(void** state) {
 // A guard of another form may exclude small sizes.
 static void an_unknown_condition_keeps_the_stated_bounds(void** state) {
   static const char* const guards[] = {
-      "math.trunc(0.5*torch.sym_float(" X ")) == 1",
+      "math.log(torch.sym_float(" X ")) <= 1.5",
+      "0.5*torch.sym_float(" X ") <= torch.sym_float(L['y'].size()[1])",
       "L['x'].stride()[0] == 4",
       "L['y'].size()[1] <= 4",
       "L['x'].size()[3] <= 4",
       "L['x'].size()[1 <= 4",
       "L['x'",
       "L[",
-      X,
       X " <= ",
       X " <= 3 or ",
       "",
@@ -207,6 +207,20 @@ static void an_unknown_condition_keeps_the_stated_bounds(void** state) {
     expect_checks(&g, NULL, 0);
     close_guarded(&g);
   }
+}
+
+// Sizes 0 and 1, which the archive does not state, are tried too.
+static void conditions_with_floats_bound_sizes(void** state) {
+  guarded g;
+  (void)state;
+  open_guarded(&g, "\"math.trunc(0.5*torch.sym_float(" X ")) == 1\"");
+  expect_range(&g, "s27", 2, 3);
+  expect_checks(&g, NULL, 0);
+  close_guarded(&g);
+  open_guarded(&g, "\"10.0*torch.sym_float(" X ") ** 0.145 > 2.0\"");
+  expect_range(&g, "s27", 1, 6);
+  expect_checks(&g, NULL, 0);
+  close_guarded(&g);
 }
 
 // s27 is 1000 * s, which is 1000 * t, and so on.
@@ -247,6 +261,7 @@ int main(void) {
       cmocka_unit_test(a_size_with_a_fixed_remainder_is_a_multiple),
       cmocka_unit_test(replaced_symbols_may_be_replaced_again),
       cmocka_unit_test(an_unknown_condition_keeps_the_stated_bounds),
+      cmocka_unit_test(conditions_with_floats_bound_sizes),
       cmocka_unit_test(a_chain_of_factors_that_overflows_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -321,6 +322,110 @@ static void canonical_forms_keep_values(void** state) {
   }
 }
 
+// The oracle is the arithmetic of C, which is Python's.
+static void expect_scaled(symbol_fixture* f, etx_dim size, int64_t least,
+                          const etx_symbol_scale* scale) {
+  etx_dim dim = 0;
+  assert_int_equal(etx_symbols_scale(&f->symbols, size, scale, &dim), ETX_OK);
+  for (int64_t t = 0; t <= 3000; ++t) {
+    const int64_t values[] = {1, t, 2};
+    const double given = (double)(t + least);
+    const double product =
+        scale->divides ? given / scale->number : scale->number * given;
+    const double rounded = scale->is_truncated ? trunc(product)
+                           : scale->is_up      ? ceil(product)
+                                               : floor(product);
+    int64_t found = 0;
+    assert_int_equal(etx_symbols_evaluate(&f->symbols, dim, values, &found),
+                     ETX_OK);
+    if (found == (int64_t)rounded) continue;
+    fail_msg("%.17g, %i, size %lld: expected %lld, found %lld", scale->number,
+             (int)scale->divides, (long long)(t + least), (long long)rounded,
+             (long long)found);
+  }
+}
+
+static void sizes_are_scaled_as_with_doubles(void** state) {
+  symbol_fixture* const f = *state;
+  static const double numbers[] = {
+      0.1,  0.29, 0.3,   0.5,  0.57, 0.7, 1.0 / 3.0, 2.0 / 3.0,
+      1.1,  1.3,  1.5,   2.55, 3.0,  7.3, 0.001,     1.4142135623730951,
+      4.35, 12.7, 100.01};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+    for (size_t form = 0; form < 6; ++form) {
+      const etx_symbol_scale scale = {numbers[i], form % 2 != 0, form / 2 == 1,
+                                      form / 2 == 2};
+      expect_scaled(f, parse(f, "t"), 0, &scale);
+    }
+  }
+  const etx_symbol_scale truncated = {0.7, false, false, true};
+  const etx_symbol_scale floored = {0.7, false, false, false};
+  expect_scaled(f, parse(f, "t - 90"), -90, &truncated);
+  expect_scaled(f, parse(f, "t - 90"), -90, &floored);
+}
+
+static void sizes_without_a_short_exact_form_are_refused(void** state) {
+  symbol_fixture* const f = *state;
+  static const double numbers[] = {
+      0, -1.5, 1e-300, 1e300, (double)INFINITY, (double)NAN};
+  etx_dim dim = 0;
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+    const etx_symbol_scale scale = {numbers[i], false, false, true};
+    assert_int_equal(
+        etx_symbols_scale(&f->symbols, parse(f, "t"), &scale, &dim),
+        ETX_UNSUPPORTED);
+  }
+}
+
+static void expect_table(symbol_fixture* f, const char* text,
+                         const char* expected) {
+  etx_dim dim = 0;
+  assert_int_equal(etx_symbols_tabulate(&f->symbols, etx_text_of(text), &dim),
+                   ETX_OK);
+  for (int64_t s = 1; s <= 64; ++s) {
+    const int64_t values[] = {s, 0, 2};
+    int64_t found = 0, wanted = 0;
+    assert_int_equal(etx_symbols_evaluate(&f->symbols, dim, values, &found),
+                     ETX_OK);
+    assert_int_equal(
+        etx_symbols_evaluate(&f->symbols, parse(f, expected), values, &wanted),
+        ETX_OK);
+    if (found != wanted) fail_msg("%s: wrong for %i", text, (int)s);
+  }
+}
+
+// Conditions on the right are written with min(1, max(0, ..)).
+static void conditions_with_floats_become_intervals(void** state) {
+  symbol_fixture* const f = *state;
+  expect_table(f, "math.trunc(0.5*torch.sym_float((s))) != 1",
+               "1 - min(1, max(0, s - 1)) + min(1, max(0, s - 3))");
+  expect_table(f, "10.0*torch.sym_float((s)) ** 0.145 > 2.0", "1");
+  expect_table(f, "10.0*torch.sym_float((s)) ** 0.5 > 20.0",
+               "min(1, max(0, s - 4))");
+  expect_table(f, "int(0.7 * (s)) == 7",
+               "min(1, max(0, s - 9)) - min(1, max(0, s - 11))");
+  expect_table(f, "(s) / 4 <= 2.5 and -(s) + 3 < 1e0 or (s) // 7 == 9",
+               "min(1, max(0, s - 2)) - min(1, max(0, s - 10)) + "
+               "min(1, max(0, s - 62))");
+  // No size where Python divides by zero.
+  expect_table(
+      f, "5 % ((s) - 3) >= 0.0",
+      "min(1, max(0, s - 3)) + min(1, max(0, s - 1)) - min(1, max(0, s - 2))");
+}
+
+static void unknown_conditions_are_refused(void** state) {
+  symbol_fixture* const f = *state;
+  static const char* const texts[] = {
+      "math.log(s) > 2", "s > t",     "t > 0.5", "v > 0.5", "1.5 > 2",
+      "(s > 2",          "s > 2.5.5", "s >",     "",        "s + 1) > 2"};
+  etx_dim dim = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+    assert_int_equal(
+        etx_symbols_tabulate(&f->symbols, etx_text_of(texts[i]), &dim),
+        ETX_UNSUPPORTED);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -337,6 +442,10 @@ int main(void) {
       TEST(a_replaced_symbol_is_gone),
       TEST(malformed_texts_are_refused),
       TEST(canonical_forms_keep_values),
+      TEST(conditions_with_floats_become_intervals),
+      TEST(unknown_conditions_are_refused),
+      TEST(sizes_are_scaled_as_with_doubles),
+      TEST(sizes_without_a_short_exact_form_are_refused),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,15 @@ done
 cp "$out/etx.wasm" "$here/javascript/etx.mjs" "$here"/examples/web/*.mjs \
   "$here/examples/web/index.html" "$model/vocab.txt" "$out/page"
 
+gcc -O2 -I"$here" "$tests/fma_hash.c" -lm -o "$out/fma_hash"
+clang-19 --target=wasm32-wasi -O2 -msimd128 -ffp-contract=off -nostartfiles \
+  -Wl,--no-entry -I"$here" "$tests/fma_hash.c" -o "$out/fma_hash.wasm"
+expected=$("$out/fma_hash")
+found=$(node "$tests/fma_hash.mjs" "$out/fma_hash.wasm")
+[ "$expected" = "$found" ] || {
+  echo "fma_hash: $found in WebAssembly, expected $expected as on this machine" >&2
+  exit 1
+}
 node "$tests/wrapper_test.mjs" "$out/etx.wasm" "$out/sets/counter.pte" "$out/sets/kv.pte" >/dev/null
 node "$tests/recorded_sets_test.mjs" "$out/etx.wasm" "$out/sets" "$here/tests/data/pt2"
 node "$tests/translator_test.mjs" "$out/etx.wasm" "$out/page/translate.pte" "$model" "$lines"

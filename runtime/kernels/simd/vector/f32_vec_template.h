@@ -17,6 +17,8 @@
 
 #include <stdint.h>
 
+#include "runtime/kernels/simd/vector/f32_fma_wasm.h"
+
 typedef float etx_f32_vec __attribute__((vector_size(VECTOR_BYTES)));
 typedef int etx_f32_vec_mask __attribute__((vector_size(VECTOR_BYTES)));
 
@@ -61,6 +63,13 @@ static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b,
   }
   return c;
 #endif
+}
+
+#elif defined(__wasm_simd128__)
+
+static inline etx_f32_vec etx_f32_vec_fma(etx_f32_vec a, etx_f32_vec b,
+                                          etx_f32_vec c) {
+  return etx_f32_fma_wasm(a, b, c);
 }
 
 #else

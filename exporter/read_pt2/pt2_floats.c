@@ -5,13 +5,10 @@
 // Their arithmetic becomes nodes on tensors of rank 0 and float64, as Python
 // computes with doubles.
 
-#include <stdlib.h>
-
 #include "exporter/read_pt2/pt2_internal.h"
 
 enum {
   MAX_DEPTH = 20,
-  MAX_DIGITS = 40,
   EXACT_FLOAT = 1 << 24,  // float32 represents integers up to this
 };
 
@@ -91,25 +88,6 @@ static etx_status read_size(float_reader* r, float_term* out) {
   const etx_text text = {r->text.data + start, r->at - start};
   ETX_TRY(etx_pt2_size_of_text(r->graph, text, &size));
   return add_size(r, size, ETX_DTYPE_FLOAT64, out);
-}
-
-bool etx_pt2_float_number(etx_text text, size_t* at, double* out) {
-  const etx_text tail = etx_text_of("', precision=53)");
-  char digits[MAX_DIGITS + 1];
-  size_t size = 0;
-  char* end = NULL;
-  for (; *at < text.size && text.data[*at] != '\''; ++*at) {
-    if (size == MAX_DIGITS) return false;
-    digits[size++] = text.data[*at];
-  }
-  digits[size] = '\0';
-  *out = strtod(digits, &end);
-  const etx_text rest = {text.data + *at, text.size - *at};
-  if (size == 0 || *end != '\0' || !etx_text_starts_with(rest, tail)) {
-    return false;
-  }
-  *at += tail.size;
-  return true;
 }
 
 // Float('1.5', precision=53), behind the first quote.

@@ -165,6 +165,10 @@ ETX_MUST_USE etx_status etx_pt2_dtype(etx_pt2_graph* graph,
 ETX_MUST_USE etx_status etx_pt2_check_storage(etx_pt2_graph* graph,
                                               const etx_json* tensor_meta);
 
+// Reads the number of Float('1.5', precision=53), behind the first quote, at
+// `*at`, which moves behind it. False if it is written in another way.
+bool etx_pt2_float_number(etx_text text, size_t* at, double* out);
+
 // ---- pt2_symbols.c
 
 // The sizes and the dtype of a TensorMeta.
@@ -232,10 +236,6 @@ ETX_MUST_USE etx_status etx_pt2_check_item(etx_pt2_graph* graph, uint32_t late,
 ETX_MUST_USE etx_status etx_pt2_unite_late(etx_pt2_graph* graph);
 
 // ---- pt2_floats.c
-
-// Reads the number of Float('1.5', precision=53), behind the first quote, at
-// `*at`, which moves behind it. False if it is written in another way.
-bool etx_pt2_float_number(etx_text text, size_t* at, double* out);
 
 // An operand that is a float computed from sizes as a tensor of rank 0, which
 // takes part in type promotion like a number. ETX_UNSUPPORTED, without a

@@ -2,9 +2,12 @@
 // unions with exactly one tag, floats that are written as strings.
 
 #include <math.h>
+#include <stdlib.h>
 #include <stdarg.h>
 
 #include "exporter/read_pt2/pt2_internal.h"
+
+enum { MAX_DIGITS = 40 };  // characters of a number in a text
 
 void etx_pt2_set_context(etx_pt2_graph* graph, const char* format, ...) {
   va_list list;
@@ -163,4 +166,23 @@ etx_status etx_pt2_check_storage(etx_pt2_graph* graph,
   if (etx_text_is(type, "cpu")) return ETX_OK;
   return etx_pt2_fail_unsupported(
       graph, "device '%t' is not supported: export the model on the CPU", type);
+}
+
+bool etx_pt2_float_number(etx_text text, size_t* at, double* out) {
+  const etx_text tail = etx_text_of("', precision=53)");
+  char digits[MAX_DIGITS + 1];
+  size_t size = 0;
+  char* end = NULL;
+  for (; *at < text.size && text.data[*at] != '\''; ++*at) {
+    if (size == MAX_DIGITS) return false;
+    digits[size++] = text.data[*at];
+  }
+  digits[size] = '\0';
+  *out = strtod(digits, &end);
+  const etx_text rest = {text.data + *at, text.size - *at};
+  if (size == 0 || *end != '\0' || !etx_text_starts_with(rest, tail)) {
+    return false;
+  }
+  *at += tail.size;
+  return true;
 }

@@ -204,4 +204,4 @@ def common_subsequence():
                                  ("zero", 2, 3))}
     calls["zero"] = (number([0, 0]), number([1, 2, 1]))
     return Flow(Method(forward), calls, ({0: Dim("n", min=2, max=8)},
-                                         {0: Dim("m", min=2, max=9)}), only_etx="aten.cummax.default")
+                                         {0: Dim("m", min=2, max=9)}))

@@ -85,6 +85,8 @@ class Build:
         (self.out / header.name).write_text(text.replace("\n#endif", row + "\n#endif"))
         (self.out / "stack_chain.txt").write_text(
             "".join(f"{size:6} {function}\n" for function, size in chain))
+        # An application that lies beside the header of `etx plan` includes that.
+        self.flags.append(f"-D{name}_STACK_BYTES={total}")
         return total
 
     def link(self, objects, stack):

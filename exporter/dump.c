@@ -7,6 +7,7 @@
 #include "exporter/export.h"
 #include "exporter/host/host_file.h"
 #include "exporter/ir/ir_print.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/import/safetensors.h"
 #include "exporter/ir/uniform_value.h"
 
@@ -312,6 +313,15 @@ static etx_status write_program(dump_writer* d, bool has_weights) {
   return etx_sink_write(&sink, out.data, out.size);
 }
 
+static etx_status write_operators(dump_writer* d) {
+  etx_text text = {NULL, 0};
+  etx_sink sink;
+  ETX_TRY(etx_own_operators_text(d->module, d->pool, &text));
+  if (text.size == 0) return ETX_OK;
+  ETX_TRY(open_file(d, etx_text_of(ETX_EXPORT_OPERATORS_NAME), "", &sink));
+  return etx_sink_write(&sink, text.data, text.size);
+}
+
 // ---------------------------------------------------------------- directory
 
 static bool ends_with(etx_text text, const char* suffix) {
@@ -323,6 +333,9 @@ static bool ends_with(etx_text text, const char* suffix) {
 // True if the dump writes a file of this name.
 static bool is_dumped_file(const dump_writer* d, etx_text name) {
   if (etx_text_is(name, "program.yaml")) return true;
+  if (etx_text_is(name, ETX_EXPORT_OPERATORS_NAME)) {
+    return d->module->own_count > 0;
+  }
   const etx_text stem = {name.data, name.size < 5 ? 0 : name.size - 5};
   uint32_t unused = 0;
   return ends_with(name, ".yaml") &&
@@ -337,7 +350,8 @@ static etx_status check_directory(const dump_writer* d) {
   ETX_TRY(
       etx_directory_list(d->pool, d->directory.data, &names, &count, d->diag));
   for (size_t i = 0; i < count; ++i) {
-    if ((!ends_with(names[i], ".yaml") && !ends_with(names[i], ".pt2")) ||
+    if ((!ends_with(names[i], ".yaml") && !ends_with(names[i], ".pt2") &&
+         !ends_with(names[i], ".ops")) ||
         names[i].data[0] == '.' || is_dumped_file(d, names[i])) {
       continue;
     }
@@ -351,7 +365,7 @@ static etx_status check_directory(const dump_writer* d) {
 
 static etx_status write_all(dump_writer* d) {
   bool has_weights = false;
-  const size_t file_count = d->module->method_count + 2;
+  const size_t file_count = d->module->method_count + 3;
   d->writers = etx_pool_take(d->pool, file_count * sizeof *d->writers);
   if (d->writers == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_directory_make(d->directory.data, d->diag));
@@ -362,6 +376,7 @@ static etx_status write_all(dump_writer* d) {
     ETX_TRY(write_method(d, i));
   }
   ETX_TRY(write_weights(d, &has_weights));
+  ETX_TRY(write_operators(d));
   return write_program(d, has_weights);
 }
 

@@ -11,6 +11,7 @@
 #include "exporter/fingerprint.h"
 #include "exporter/host/host_file.h"
 #include "exporter/ir/ir_print.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/pass_list.h"
 #include "exporter/report/memory_account.h"
 #include "exporter/arenas/plan_memory.h"
@@ -314,6 +315,19 @@ etx_status etx_export_memory(etx_ir_module* module, const char* memory,
 etx_status etx_export_cap(etx_ir_module* module, const char* cap,
                           etx_diag* diag) {
   return etx_size_cap_add(module, etx_text_of(cap), diag);
+}
+
+etx_status etx_export_operators(etx_ir_module* module, const char* path,
+                                etx_diag* diag) {
+  etx_bytes bytes = {NULL, 0};
+  etx_diag own;
+  etx_diag_init(&own);
+  ETX_TRY(etx_file_read(module->pool, path, &bytes, diag));
+  const etx_text text = {(const char*)bytes.data, bytes.size};
+  const etx_status status = etx_own_operators_add(module, text, &own);
+  if (status != ETX_BAD_FILE) return status;
+  return etx_diag_fail(diag, status, "%s:%u:%u: %s", path, (uint64_t)own.line,
+                       (uint64_t)own.column, own.text);
 }
 
 // Regions and named algorithms are planned for one memory.

@@ -13,6 +13,10 @@
 #include "exporter/report/export_report.h"
 #include "format/base/sink.h"
 
+// The file of a directory with the operators of the application, which is
+// optional (etx_export_operators).
+#define ETX_EXPORT_OPERATORS_NAME "operators.ops"
+
 // Reads a directory (or a single .yaml or .pt2 file) with its program.yaml.
 // All problems of all methods are reported to `problems`; the status is that of
 // the first one. After problems, the module has the methods without problems,
@@ -47,6 +51,12 @@ ETX_MUST_USE etx_status etx_export_memory(etx_ir_module* module,
 // called before etx_export_read.
 ETX_MUST_USE etx_status etx_export_cap(etx_ir_module* module, const char* cap,
                                        etx_diag* diag);
+
+// Adds the operators of the application that file `path` describes
+// (format/own_ops). Errors name the file, the line and the column. To be called
+// before etx_export_read.
+ETX_MUST_USE etx_status etx_export_operators(etx_ir_module* module,
+                                             const char* path, etx_diag* diag);
 
 // Runs the passes, plans memory and writes the file to `sink`. Changes
 // `module`. The report is in the module's pool.

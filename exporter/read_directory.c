@@ -145,9 +145,21 @@ static etx_status merge(directory_reader* r) {
   return keep_valid_methods(import);
 }
 
+// Reads the operators of the application that stand beside the methods.
+static etx_status read_operators(directory_reader* r, const char* path,
+                                 etx_diag* diag) {
+  const etx_text file = etx_path_join(r->pool, etx_text_of(path),
+                                      etx_text_of(ETX_EXPORT_OPERATORS_NAME));
+  if (file.data == NULL) return ETX_OUT_OF_MEMORY;
+  return etx_path_kind_of(file.data) == ETX_PATH_FILE
+             ? etx_export_operators(r->import.module, file.data, diag)
+             : ETX_OK;
+}
+
 static etx_status read_all(directory_reader* r, const char* path,
                            etx_diag* diag) {
   ETX_TRY(find_files(r, path, diag));
+  if (r->program_path.size != 0) ETX_TRY(read_operators(r, path, diag));
   r->archives = etx_pool_take(r->pool, r->file_count * sizeof *r->archives);
   if (r->archives == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_program_file_open(&r->program, &r->import, &r->weights,

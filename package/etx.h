@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 #include "runtime/future.h"
+#include "runtime/kernel_library.h"
 #include "runtime/memories.h"
 #include "runtime/module/module.h"
 #include "runtime/pool/instance_pool.h"

@@ -138,20 +138,21 @@ static void after_call(void* context, size_t instruction,
                        const etx_call* call) {
   operator_profile* p = context;
   const double seconds = etx_monotonic_clock_seconds() - p->started;
-  etx_bench_operator* row = &p->by_id[call->op->id];
+  const size_t at = etx_bench_row_of(p->by_id, call->op);
+  etx_bench_operator* row = &p->by_id[at];
   (void)instruction;
   row->op = call->op;
-  p->seconds[call->op->id] += seconds;
+  p->seconds[at] += seconds;
   p->total += seconds;
-  ++p->calls[call->op->id];
+  ++p->calls[at];
   if (!p->is_first_run) return;
   const etx_operator_cost cost = cost_of(p, call);
   etx_operator_cost_add(&row->cost, &cost);
 }
 
 static void start_run(operator_profile* p) {
-  memset(p->seconds, 0, ETX_OP_COUNT * sizeof *p->seconds);
-  memset(p->calls, 0, ETX_OP_COUNT * sizeof *p->calls);
+  memset(p->seconds, 0, ETX_BENCH_ROWS * sizeof *p->seconds);
+  memset(p->calls, 0, ETX_BENCH_ROWS * sizeof *p->calls);
   p->total = 0;
 }
 
@@ -162,7 +163,7 @@ static void end_run(operator_profile* p) {
   if (p->runs != 0 && p->total > max_slowdown * p->least) return;
   if (p->runs == 0 || p->total < p->least) p->least = p->total;
   p->runs = is_better ? 1 : p->runs + 1;
-  for (size_t id = 0; id < ETX_OP_COUNT; ++id) {
+  for (size_t id = 0; id < ETX_BENCH_ROWS; ++id) {
     etx_bench_operator* row = &p->by_id[id];
     row->seconds = p->seconds[id] + (is_better ? 0 : row->seconds);
     row->calls = p->calls[id] + (is_better ? 0 : row->calls);
@@ -193,7 +194,7 @@ static void collect(const operator_profile* p, etx_bench_result* result) {
   const double clock = clock_seconds();
   const double runs = (double)p->runs;
   result->operators = p->by_id;
-  for (size_t id = 0; id < ETX_OP_COUNT; ++id) {
+  for (size_t id = 0; id < ETX_BENCH_ROWS; ++id) {
     etx_bench_operator row = p->by_id[id];
     if (row.calls == 0) continue;
     const double spent = row.seconds - clock * (double)row.calls;
@@ -211,9 +212,9 @@ static void collect(const operator_profile* p, etx_bench_result* result) {
 static etx_status profile_calls(etx_bench_run* run, double seconds,
                                 etx_pool* pool, etx_bench_result* result) {
   operator_profile p = {.run = run, .is_first_run = true};
-  p.by_id = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.by_id);
-  p.seconds = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.seconds);
-  p.calls = etx_pool_take(pool, ETX_OP_COUNT * sizeof *p.calls);
+  p.by_id = etx_pool_take(pool, ETX_BENCH_ROWS * sizeof *p.by_id);
+  p.seconds = etx_pool_take(pool, ETX_BENCH_ROWS * sizeof *p.seconds);
+  p.calls = etx_pool_take(pool, ETX_BENCH_ROWS * sizeof *p.calls);
   if (p.by_id == NULL || p.seconds == NULL || p.calls == NULL) {
     return ETX_OUT_OF_MEMORY;
   }

@@ -37,4 +37,21 @@ typedef struct etx_bench_result {
   etx_machine_limits limits;
 } etx_bench_result;
 
+// Rows of a table by operator: those of op_schema.def by id, then some for
+// operators of the application, which have no id.
+enum { ETX_BENCH_OWN = 32, ETX_BENCH_ROWS = ETX_OP_COUNT + ETX_BENCH_OWN };
+
+// The row of an operator in a table of ETX_BENCH_ROWS rows, which start with
+// zeros. The application's operators beyond 32 share the last row.
+static inline size_t etx_bench_row_of(const etx_bench_operator* rows,
+                                      const etx_op* op) {
+  size_t row = op->id;
+  if (op->id < ETX_OP_COUNT) return row;
+  while (row + 1 < ETX_BENCH_ROWS && rows[row].op != NULL &&
+         rows[row].op != op) {
+    ++row;
+  }
+  return row;
+}
+
 #endif

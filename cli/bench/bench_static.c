@@ -77,7 +77,7 @@ static void add_instruction(const etx_program* program,
     return;
   }
   const etx_operator_cost cost = cost_of(program, plan, instruction, known);
-  etx_bench_operator* row = &by_id[known->op->id];
+  etx_bench_operator* row = &by_id[etx_bench_row_of(by_id, known->op)];
   row->op = known->op;
   ++row->calls;
   etx_operator_cost_add(&row->cost, &cost);
@@ -94,7 +94,7 @@ static int compare_operators(const void* a, const void* b) {
 
 static void collect(etx_bench_operator* by_id, etx_bench_result* result) {
   result->operators = by_id;
-  for (size_t id = 0; id < ETX_OP_COUNT; ++id) {
+  for (size_t id = 0; id < ETX_BENCH_ROWS; ++id) {
     const etx_bench_operator row = by_id[id];
     if (row.calls == 0) continue;
     result->calls += row.calls;
@@ -122,7 +122,8 @@ etx_status etx_bench_static(const etx_program* program, const char* name,
   const etx_text text = etx_text_of(name);
   ETX_TRY(etx_program_find_plan(program, text, &plan, diag));
   ETX_TRY(etx_method_needed(program, text, &result.memory, diag));
-  etx_bench_operator* by_id = etx_pool_take(pool, ETX_OP_COUNT * sizeof *by_id);
+  etx_bench_operator* by_id =
+      etx_pool_take(pool, ETX_BENCH_ROWS * sizeof *by_id);
   if (by_id == NULL) return ETX_OUT_OF_MEMORY;
   etx_operator_cache_init(&operators, &plan, program->kernels);
   for (size_t chain = 0; chain < etx_pte_chain_count(&plan); ++chain) {

@@ -24,6 +24,7 @@ typedef struct bench_options {
   etx_option_list inputs;
   etx_option_list dims;
   etx_option_list data;
+  etx_option_list kernels;
   uint64_t threads;
   bool uses_regions;
   bool keeps_plan;
@@ -75,9 +76,13 @@ typedef struct bench_context {
 static etx_status open_session(bench_context* b, const char* path,
                                etx_run_session* session) {
   const etx_run_session_options session_options = {
-      b->options->data.items, b->options->data.count,
-      (size_t)b->options->threads, b->options->uses_regions,
-      b->options->keeps_plan};
+      .data_paths = b->options->data.items,
+      .data_count = b->options->data.count,
+      .threads = (size_t)b->options->threads,
+      .uses_regions = b->options->uses_regions,
+      .keeps_plan = b->options->keeps_plan,
+      .kernel_paths = b->options->kernels.items,
+      .kernel_count = b->options->kernels.count};
   return etx_run_session_open(session, path, &session_options, &b->diag);
 }
 
@@ -465,6 +470,10 @@ int etx_cmd_bench(int argc, char** argv) {
                    "inputs and state of recorded calls: the first call of each "
                    "method",
                    &options.case_directory),
+          ETX_LIST("kernels", 'k', "LIBRARY",
+                   "a shared library with kernels of your own operators; its "
+                   "code runs; may be given several times",
+                   &options.kernels),
           ETX_LIST("data", 'd', "FILE", "a data file (.ptd) of the program",
                    &options.data),
           ETX_FLAG("restore", 0,

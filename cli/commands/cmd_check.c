@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/plan/kernel_evaluator.h"
+#include "cli/plan/operators_option.h"
 #include "cli/plan/size_cap_option.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/input_path.h"
@@ -33,6 +34,7 @@ typedef struct check_options {
   const char* path;
   int target;
   etx_option_list cap;
+  etx_option_list ops;
   bool json;
 } check_options;
 
@@ -42,6 +44,7 @@ static etx_status check(const check_options* options, etx_pool* pool,
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
   ETX_TRY(etx_input_path_check(path, diag));
+  ETX_TRY(etx_operators_option_apply(&options->ops, &module, diag));
   ETX_TRY(etx_size_cap_option_apply(&options->cap, &module, diag));
   const etx_status read = etx_export_read(&module, path, &list->problems, diag);
   // Even if one method could not be read, the others are planned to find their
@@ -91,7 +94,7 @@ int etx_cmd_check(int argc, char** argv) {
       .options = ETX_OPTIONS(
           ETX_CHOICE("target", 't', "etx|executorch",
                      "the runtime to plan for (default: etx)", &options.target),
-          ETX_SIZE_CAP_OPTION(&options.cap),
+          ETX_OPERATORS_OPTION(&options.ops), ETX_SIZE_CAP_OPTION(&options.cap),
           ETX_FLAG("json", 0, "print the problems as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);

@@ -11,6 +11,7 @@
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
 #include "cli/program/pte_file.h"
+#include "cli/plan/operators_option.h"
 #include "cli/plan/diagnostic_list.h"
 #include "cli/program/program_yaml.h"
 #include "exporter/export.h"
@@ -54,11 +55,12 @@ static etx_exit dump_program(const char* path) {
 }
 
 static etx_status dump_into(const char* path, const char* output,
-                            etx_pool* pool, etx_problems* problems,
-                            etx_diag* diag) {
+                            const etx_option_list* ops, etx_pool* pool,
+                            etx_problems* problems, etx_diag* diag) {
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
   ETX_TRY(etx_input_path_check(path, diag));
+  ETX_TRY(etx_operators_option_apply(ops, &module, diag));
   ETX_TRY(etx_export_read(&module, path, problems, diag));
   return etx_export_dump(&module, output, diag);
 }
@@ -79,7 +81,8 @@ static bool contains_input(const char* directory, const char* path) {
   return from.st_dev == to.st_dev && from.st_ino == to.st_ino;
 }
 
-static etx_exit dump_methods(const char* path, const char* output) {
+static etx_exit dump_methods(const char* path, const char* output,
+                             const etx_option_list* ops) {
   if (output == NULL) {
     return etx_usage_error_report("dump",
                                   "no output directory; give one with -o DIR");
@@ -97,7 +100,7 @@ static etx_exit dump_methods(const char* path, const char* output) {
   etx_diagnostic_list list;
   etx_diagnostic_list_init(&list, false);
   const etx_status status =
-      dump_into(path, output, &pool, &list.problems, &diag);
+      dump_into(path, output, ops, &pool, &list.problems, &diag);
   etx_pool_close(&pool);
   if (status == ETX_OK) return ETX_EXIT_DONE;
   if (list.problems.count != 0) return etx_exit_from_status(status);
@@ -107,15 +110,18 @@ static etx_exit dump_methods(const char* path, const char* output) {
 int etx_cmd_dump(int argc, char** argv) {
   const char* path = NULL;
   const char* output = NULL;
+  etx_option_list ops = {0};
   const etx_usage usage = {
       .command = "dump",
       .about = about,
       .examples = examples,
       .positionals = ETX_POSITIONALS(
           {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}),
-      .options = ETX_OPTIONS(ETX_TEXT(
-          "output", 'o', "DIR",
-          "directory for the YAML and the weights; not for a .pte", &output)),
+      .options = ETX_OPTIONS(
+          ETX_TEXT("output", 'o', "DIR",
+                   "directory for the YAML and the weights; not for a .pte",
+                   &output),
+          ETX_OPERATORS_OPTION(&ops)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
@@ -127,5 +133,5 @@ int etx_cmd_dump(int argc, char** argv) {
         path);
   }
   return (int)(is_program(path) ? dump_program(path)
-                                : dump_methods(path, output));
+                                : dump_methods(path, output, &ops));
 }

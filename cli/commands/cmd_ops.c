@@ -8,6 +8,9 @@
 #include "cli/base/exit_code.h"
 #include "cli/json/json_value.h"
 #include "cli/report/operator_table.h"
+#include "cli/kernels/operator_header.h"
+#include "cli/base/mapped_file.h"
+#include "exporter/host/host_memory.h"
 #include "cli/base/options.h"
 #include "cli/base/plural.h"
 #include "exporter/lower/nearest_operator.h"
@@ -18,13 +21,16 @@ static const char about[] =
     "arguments, and the element types of tensors. Exit code 2 if no operator "
     "has\n"
     "WORD in its name. --markdown prints docs/operators.md: what each PyTorch\n"
-    "operator is lowered to.\n";
+    "operator is lowered to. --header prints a C header with rows for the "
+    "operators\n"
+    "of a file that `etx plan --ops` reads.\n";
 
 static const char examples[] =
     "  etx ops\n"
     "  etx ops softmax\n"
     "  etx ops --json\n"
-    "  etx ops --markdown > docs/operators.md\n";
+    "  etx ops --markdown > docs/operators.md\n"
+    "  etx ops --header my.ops > my_ops.h\n";
 
 // The operator of a row of the kernel table; NULL if the build leaves it out,
 // or if `word` (may be NULL) is not in its name.
@@ -126,8 +132,41 @@ static etx_exit print_markdown(void) {
   return etx_error_report("ops", NULL, status, &diag);
 }
 
+static etx_status print_header_of(const char* path, etx_bytes bytes,
+                                  etx_diag* diag) {
+  const etx_text text = {(const char*)bytes.data, bytes.size};
+  const size_t needed = etx_own_list_needed(text);
+  etx_pool pool;
+  etx_arena arena;
+  etx_own_list list;
+  etx_pool_init(&pool);
+  void* const memory = etx_pool_take(&pool, needed);
+  etx_status status = ETX_OUT_OF_MEMORY;
+  if (memory != NULL) {
+    etx_arena_init(&arena, memory, needed);
+    status = etx_own_list_read(text, &arena, &list, diag);
+  }
+  if (status == ETX_OK) etx_operator_header_print(&list, path, stdout);
+  etx_pool_close(&pool);
+  return status;
+}
+
+static etx_exit print_header(const char* path) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_mapped_file file;
+  etx_status status = etx_mapped_file_open(&file, path, &diag);
+  if (status == ETX_OK) {
+    status = print_header_of(path, file.bytes, &diag);
+    etx_mapped_file_close(&file);
+  }
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_error_report("ops", path, status, &diag);
+}
+
 int etx_cmd_ops(int argc, char** argv) {
   const char* word = NULL;
+  const char* header = NULL;
   bool json = false, markdown = false;
   const etx_usage usage = {
       .command = "ops",
@@ -137,7 +176,11 @@ int etx_cmd_ops(int argc, char** argv) {
           {"WORD", "list operators with WORD in their name", &word, false}),
       .options = ETX_OPTIONS(
           ETX_FLAG("json", 0, "print the list as JSON", &json),
-          ETX_FLAG("markdown", 0, "print docs/operators.md", &markdown)),
+          ETX_FLAG("markdown", 0, "print docs/operators.md", &markdown),
+          ETX_TEXT("header", 0, "FILE",
+                   "print rows of kernel tables for the operators of FILE, as "
+                   "a C header",
+                   &header)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
@@ -145,6 +188,7 @@ int etx_cmd_ops(int argc, char** argv) {
     return (int)etx_usage_error_report(
         "ops", "--markdown prints the whole table; it takes no WORD or --json");
   }
+  if (header != NULL) return (int)print_header(header);
   if (markdown) return (int)print_markdown();
   const bool is_found = count_listed(word) != 0;
   if (json && !print_json(word)) return ETX_EXIT_MACHINE_FAILED;

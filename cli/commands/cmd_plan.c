@@ -9,6 +9,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/plan/kernel_evaluator.h"
+#include "cli/plan/operators_option.h"
 #include "cli/plan/size_cap_option.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/input_path.h"
@@ -44,6 +45,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --specialize T=1 --pack-budget 64M\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
+    "  etx plan methods/ -o model.pte --ops my.ops\n"
     "  etx plan methods/ -o model.pte --report full\n"
     "  etx plan methods/ --dump-after lower\n";
 
@@ -74,6 +76,7 @@ typedef struct plan_options {
   etx_option_list concurrent;
   etx_option_list memory;
   etx_option_list cap;
+  etx_option_list ops;
   uint64_t unroll;
   etx_option_list quantize;
   etx_option_list specialize;
@@ -227,11 +230,13 @@ static etx_status apply_each(plan_context* plan, etx_ir_module* module,
 static etx_status plan_all(plan_context* plan,
                            const etx_export_options* export_options) {
   etx_ir_module module;
+  const plan_options* const options = plan->options;
   etx_ir_module_init(&module, &plan->pool);
   ETX_TRY(etx_input_path_check(plan->options->input, &plan->diag));
   if (plan->options->unroll != UINT64_MAX) {
     module.unroll_limit = plan->options->unroll;
   }
+  ETX_TRY(etx_operators_option_apply(&options->ops, &module, &plan->diag));
   ETX_TRY(etx_size_cap_option_apply(&plan->options->cap, &module, &plan->diag));
   const etx_status read = etx_export_read(
       &module, plan->options->input, &plan->problems.problems, &plan->diag);
@@ -239,7 +244,6 @@ static etx_status plan_all(plan_context* plan,
     plan_remaining(plan, &module, export_options);
     return read;
   }
-  const plan_options* const options = plan->options;
   ETX_TRY(apply_each(plan, &module, &options->concurrent, "concurrent",
                      etx_export_concurrent));
   ETX_TRY(apply_each(plan, &module, &options->quantize, "quantize",
@@ -416,6 +420,7 @@ int etx_cmd_plan(int argc, char** argv) {
                    "int4w, or none; may be given several times, the last match "
                    "decides",
                    &options.quantize),
+          ETX_OPERATORS_OPTION(&options.ops),
           ETX_LIST("specialize", 0, "[METHOD:]NAME=N,LOW..HIGH,...",
                    "also plan methods for some sizes alone, T=1,2..16; runs of "
                    "these sizes use the variant; may be given several times",

@@ -22,6 +22,7 @@ typedef struct run_options {
   etx_option_list inputs;
   etx_option_list outputs;
   etx_option_list data;
+  etx_option_list kernels;
   const char* case_directory;
   bool bundled;
   double relative;  // tolerances of --bundled; negative: not given
@@ -64,6 +65,7 @@ static const char examples[] =
     "  etx run model.pte --case recorded --trace-ops use.yaml\n"
     "  etx run model.bpte --bundled\n"
     "  etx run model.pte forward --data weights.ptd --in x=x.npy\n"
+    "  etx run model.pte forward --kernels ./libmy.so --in x=x.npy\n"
     "  etx run model.pte --smoke\n";
 
 // Where differences go: printed as lines, or collected for --json.
@@ -322,8 +324,13 @@ static etx_exit run_file(const run_options* options) {
   if (checked != ETX_EXIT_DONE) return checked;
   etx_run_session session;
   const etx_run_session_options session_options = {
-      options->data.items, options->data.count, (size_t)options->threads,
-      options->uses_regions, options->keeps_plan};
+      .data_paths = options->data.items,
+      .data_count = options->data.count,
+      .threads = (size_t)options->threads,
+      .uses_regions = options->uses_regions,
+      .keeps_plan = options->keeps_plan,
+      .kernel_paths = options->kernels.items,
+      .kernel_count = options->kernels.count};
   const etx_status status =
       etx_run_session_open(&session, options->file, &session_options, &diag);
   if (status != ETX_OK)
@@ -354,6 +361,10 @@ int etx_cmd_run(int argc, char** argv) {
                    &options.outputs),
           ETX_LIST("data", 'd', "FILE", "a data file (.ptd) of the program",
                    &options.data),
+          ETX_LIST("kernels", 'k', "LIBRARY",
+                   "a shared library with kernels of your own operators; its "
+                   "code runs; may be given several times",
+                   &options.kernels),
           ETX_TEXT("case", 0, "DIR", "make recorded calls and compare results",
                    &options.case_directory),
           ETX_FLAG("bundled", 0,

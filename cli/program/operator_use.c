@@ -1,6 +1,6 @@
 #include "cli/program/operator_use.h"
 
-#include "format/ops/op_schema.h"
+#include "format/own_ops/own_operator_list.h"
 
 // The library depends on the namespace, except for a few ATen operators that
 // only the optimised library has. The first matching row counts.
@@ -43,7 +43,9 @@ static etx_operator_use* row_of(etx_operator_uses* uses,
   for (size_t i = uses->count; i > at; --i) uses->items[i] = uses->items[i - 1];
   ++uses->count;
   const etx_operator_use row = {
-      *op, 0, etx_op_find(op->name, op->overload) != NULL, library_of(op)};
+      .op = *op,
+      .is_known = etx_op_find(op->name, op->overload) != NULL,
+      .library = library_of(op)};
   uses->items[at] = row;
   if (!row.is_known) ++uses->unknown_count;
   uses->needs[row.library] = true;
@@ -99,6 +101,34 @@ static bool has_views(const etx_pte* pte, const etx_blob* blob) {
   return false;
 }
 
+// Marks the operators that the program describes.
+static etx_status mark_own(const etx_pte* pte, etx_pool* pool,
+                           etx_operator_uses* uses, etx_diag* diag) {
+  etx_bytes data = {NULL, 0};
+  etx_own_list list;
+  etx_arena arena;
+  if (!etx_pte_named_data_find(pte, ETX_OWN_OPERATORS_KEY, &data)) {
+    return ETX_OK;
+  }
+  const etx_text text = {(const char*)data.data, data.size};
+  const size_t needed = etx_own_list_needed(text);
+  void* const memory = etx_pool_take(pool, needed);
+  if (memory == NULL) return ETX_OUT_OF_MEMORY;
+  etx_arena_init(&arena, memory, needed);
+  ETX_TRY(etx_own_list_read(text, &arena, &list, diag));
+  for (size_t i = 0; i < uses->count; ++i) {
+    etx_operator_use* const use = &uses->items[i];
+    if (use->is_known ||
+        etx_own_list_find(&list, use->op.name, use->op.overload) == NULL) {
+      continue;
+    }
+    use->is_own = true;
+    ++uses->own_count;
+    --uses->unknown_count;
+  }
+  return ETX_OK;
+}
+
 etx_status etx_operator_uses_collect(const etx_pte* pte, const etx_blob* blob,
                                      etx_pool* pool,
                                      etx_operator_uses* out_uses,
@@ -118,6 +148,7 @@ etx_status etx_operator_uses_collect(const etx_pte* pte, const etx_blob* blob,
     const etx_pte_plan plan = etx_pte_plan_at(pte, i);
     count_plan(&plan, &uses);
   }
+  ETX_TRY(mark_own(pte, pool, &uses, diag));
   if (blob != NULL && has_views(pte, blob)) uses.needs_etx = true;
   *out_uses = uses;
   return ETX_OK;

@@ -21,6 +21,7 @@ typedef struct etx_operator_use {
   etx_pte_operator op;
   size_t count;   // instructions of all methods that call it
   bool is_known;  // this build has the operator
+  bool is_own;    // the program describes it: an operator of an application
   etx_executorch_library library;
 } etx_operator_use;
 
@@ -28,7 +29,8 @@ typedef struct etx_operator_uses {
   etx_operator_use* items;  // sorted by name
   size_t count;
   size_t delegate_count;  // over all methods
-  size_t unknown_count;   // of items: not in this build
+  size_t unknown_count;   // of items: not in this build, nor described
+  size_t own_count;       // of items: operators of an application
   bool needs_etx;  // an operator of etx, or a view that only the blob describes
   bool needs[ETX_EXECUTORCH_LIBRARY_COUNT];  // by library: some item needs it
 } etx_operator_uses;

@@ -209,6 +209,7 @@ static json_t* json_of_operators(const etx_operator_uses* uses) {
     set(object, "instructions", etx_json_unsigned(use->count));
     set(object, "stock", json_boolean(use->library != ETX_EXECUTORCH_NONE));
     set(object, "known", json_boolean(use->is_known));
+    if (use->is_own) set(object, "own", json_true());
     json_array_append_new(list, object);
   }
   return list;

@@ -34,6 +34,10 @@ static void print_runtimes(const etx_operator_uses* uses) {
         "runs in: a runtime with %zu operator%s that this build does not "
         "have\n",
         uses->unknown_count, etx_plural(uses->unknown_count));
+  } else if (uses->own_count != 0) {
+    printf("runs in: %s with kernels for %zu operator%s of the application\n",
+           uses->needs_etx ? "etx" : "etx, or ExecuTorch,", uses->own_count,
+           etx_plural(uses->own_count));
   } else if (uses->needs_etx) {
     printf("runs in: etx\n");
   } else {
@@ -345,7 +349,9 @@ static void print_operators(const etx_program* program,
            purpose_of(program, use),
            use->library != ETX_EXECUTORCH_NONE || !use->is_known ? ""
                                                                  : ", etx only",
-           use->is_known ? "" : ", not in this build");
+           use->is_own     ? ", of the application"
+           : use->is_known ? ""
+                           : ", not in this build");
   }
 }
 

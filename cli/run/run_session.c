@@ -28,8 +28,10 @@ static etx_status open_module(etx_run_session* session,
                               etx_diag* diag) {
   ETX_TRY(etx_module_open_bytes(&session->module, session->file.program,
                                 options, diag));
-  const etx_status status =
-      etx_module_shared_open(&session->shared, &session->module, diag);
+  etx_status status = etx_kernel_set_check(&session->kernels,
+                                           &session->module.program.pte, diag);
+  if (status == ETX_OK)
+    status = etx_module_shared_open(&session->shared, &session->module, diag);
   if (status != ETX_OK) etx_module_close(&session->module);
   return status;
 }
@@ -38,13 +40,12 @@ static etx_status open_program(etx_run_session* session,
                                const etx_run_session_options* options,
                                etx_diag* diag) {
   const etx_limits limits = {.keeps_plan = options->keeps_plan};
-  const etx_module_options module = {.limits = &limits,
+  const etx_module_options module = {.kernels = &session->kernels.table,
+                                     .limits = &limits,
                                      .data_paths = options->data_paths,
                                      .data_path_count = options->data_count,
                                      .parallel = &session->pool.parallel};
-  const etx_status status = open_module(session, &module, diag);
-  if (status != ETX_OK) etx_pte_file_close(&session->file);
-  return status;
+  return open_module(session, &module, diag);
 }
 
 static etx_status open_pool(etx_run_session* session, size_t threads,
@@ -69,21 +70,35 @@ static void close_pool(etx_run_session* session) {
   free(session->pool_memory);
 }
 
+static etx_status open_with_pool(etx_run_session* session,
+                                 const etx_run_session_options* options,
+                                 etx_diag* diag) {
+  const size_t threads = options->threads == 0 ? 1 : options->threads;
+  ETX_TRY(open_pool(session, threads, diag));
+  session->region_limit = options->uses_regions ? threads : 0;
+  const etx_status status = open_program(session, options, diag);
+  if (status != ETX_OK) close_pool(session);
+  return status;
+}
+
+static etx_status open_file(etx_run_session* session, const char* path,
+                            const etx_run_session_options* options,
+                            etx_diag* diag) {
+  ETX_TRY(etx_pte_file_open(&session->file, path, diag));
+  const etx_status status = open_with_pool(session, options, diag);
+  if (status != ETX_OK) etx_pte_file_close(&session->file);
+  return status;
+}
+
 etx_status etx_run_session_open(etx_run_session* session, const char* path,
                                 const etx_run_session_options* options,
                                 etx_diag* diag) {
-  const size_t threads = options->threads == 0 ? 1 : options->threads;
   memset(session, 0, sizeof *session);
   ETX_TRY(check_paths(options->data_paths, options->data_count, diag));
-  ETX_TRY(etx_pte_file_open(&session->file, path, diag));
-  etx_status status = open_pool(session, threads, diag);
-  if (status != ETX_OK) {
-    etx_pte_file_close(&session->file);
-    return status;
-  }
-  session->region_limit = options->uses_regions ? threads : 0;
-  status = open_program(session, options, diag);
-  if (status != ETX_OK) close_pool(session);
+  ETX_TRY(etx_kernel_set_open(&session->kernels, options->kernel_paths,
+                              options->kernel_count, diag));
+  const etx_status status = open_file(session, path, options, diag);
+  if (status != ETX_OK) etx_kernel_set_close(&session->kernels);
   return status;
 }
 
@@ -93,6 +108,7 @@ void etx_run_session_close(etx_run_session* session) {
   etx_module_close(&session->module);
   etx_pte_file_close(&session->file);
   close_pool(session);
+  etx_kernel_set_close(&session->kernels);
 }
 
 // Prints each operator that a method needs and this build does not have.
@@ -115,7 +131,7 @@ static etx_status load(etx_run_session* session, const char* name,
   etx_diag_init(diag);
   return etx_diag_fail(diag, status,
                        "method '%s' needs %z operator%s that this build does "
-                       "not have",
+                       "not have; --kernels adds those of an application",
                        name, count, etx_plural(count));
 }
 

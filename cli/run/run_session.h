@@ -4,6 +4,7 @@
 #ifndef ETX_CLI_RUN_RUN_SESSION_H
 #define ETX_CLI_RUN_RUN_SESSION_H
 
+#include "cli/kernels/kernel_set.h"
 #include "cli/program/pte_file.h"
 #include "cli/run/run_trace.h"
 #include "runtime/module/module.h"
@@ -16,10 +17,13 @@ typedef struct etx_run_session_options {
   size_t threads;     // for its kernels; 0 counts as 1
   bool uses_regions;  // independent parts of methods run on these threads
   bool keeps_plan;    // values lie where they lie at the largest sizes
+  const char* const* kernel_paths;  // libraries of kernels (kernel_library.h)
+  size_t kernel_count;
 } etx_run_session_options;
 
 typedef struct etx_run_session {
   etx_pte_file file;
+  etx_kernel_set kernels;
   etx_thread_pool pool;
   void* pool_memory;
   etx_module module;

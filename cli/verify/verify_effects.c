@@ -13,7 +13,9 @@
 static etx_status find_op(const etx_verify_method* m, int32_t index,
                           const etx_op** out_op) {
   const etx_pte_operator op = etx_pte_operator_at(&m->plan, (size_t)index);
-  *out_op = etx_op_find(op.name, op.overload);
+  const etx_own_entry* const own =
+      etx_own_list_find(&m->own, op.name, op.overload);
+  *out_op = own != NULL ? &own->row.op : etx_op_find(op.name, op.overload);
   if (*out_op != NULL || m->takes_unknown) return ETX_OK;
   return etx_diag_fail(m->diag, ETX_MISSING_OPERATOR,
                        "operator '%t%s%t' is unknown, so its reads and writes "
@@ -57,6 +59,26 @@ static etx_status fill_step(const etx_verify_method* m, const etx_op** ops,
   return ETX_OK;
 }
 
+// Reads the operators of the application, which the file describes.
+static etx_status read_own(etx_verify_method* m) {
+  etx_bytes data = {NULL, 0};
+  if (!etx_pte_named_data_find(m->pte, ETX_OWN_OPERATORS_KEY, &data)) {
+    return ETX_OK;
+  }
+  const etx_text text = {(const char*)data.data, data.size};
+  const size_t needed = etx_own_list_needed(text);
+  void* const memory = etx_verify_arena_take(m->memory, needed, 1);
+  etx_arena arena;
+  if (memory == NULL) return ETX_OUT_OF_MEMORY;
+  etx_arena_init(&arena, memory, needed);
+  const etx_status status = etx_own_list_read(text, &arena, &m->own, m->diag);
+  if (status == ETX_BAD_FILE) {
+    etx_diag_append(m->diag, ", in the description of operators, line %u",
+                    m->diag == NULL ? 0 : (uint64_t)m->diag->line);
+  }
+  return status;
+}
+
 etx_status etx_verify_find_steps(etx_verify_method* m) {
   const size_t chains = etx_pte_chain_count(&m->plan);
   const etx_op** ops = NULL;
@@ -64,6 +86,7 @@ etx_status etx_verify_find_steps(etx_verify_method* m) {
   m->step_count = count_steps(m);
   m->steps = etx_verify_arena_take(m->memory, m->step_count, sizeof *m->steps);
   if (m->steps == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(read_own(m));
   ETX_TRY(take_op_table(m, &ops));
   for (size_t c = 0; c < chains; ++c) {
     const size_t first = next;

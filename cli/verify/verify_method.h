@@ -2,7 +2,8 @@
 //
 // The proof of a plan and the memory map (memory_map.h) both use this:
 //
-//   verify_addresses     a method of an opened program, and the range of each of
+//   verify_addresses     a method of an opened program, and the range of each
+//   of
 //                        its tensors in one address space
 //   verify_effects       what an instruction reads and writes
 //   verify_control_flow  basic blocks and their successors
@@ -13,6 +14,7 @@
 #define ETX_CLI_VERIFY_VERIFY_METHOD_H
 
 #include "cli/verify/verify_arena.h"
+#include "format/own_ops/own_operator_list.h"
 #include "format/base/diag.h"
 #include "format/ops/op_schema.h"
 #include "format/pte/etx_blob.h"
@@ -88,6 +90,7 @@ typedef struct etx_verify_method {
   // True: unknown operators and delegates are accepted, and their effects are
   // guessed (see etx_verify_effects_of). False for a proof.
   bool takes_unknown;
+  etx_own_list own;  // operators of the application; filled with the steps
   etx_verify_value* values;
   size_t value_count;
   uint32_t* parts;           // values, see etx_verify_value

@@ -5,6 +5,7 @@
 
 #include "exporter/emit/emit_internal.h"
 #include "exporter/ir/ir_cond.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/placement/view_rules.h"
 #include "format/pte/reserved_names.h"
 
@@ -78,7 +79,51 @@ static etx_status add_result(etx_emit_method* m, const etx_op* op,
   return ETX_OK;
 }
 
+// Emits the argument that an operator of the application changes: the tensor of
+// its new content. If that does not lie where the old content does, the old
+// content is copied there first.
+static etx_status emit_changed(etx_emit_method* m, const etx_ir_node* node,
+                               size_t argument, size_t output,
+                               uint32_t* out_index) {
+  uint32_t copy[4];
+  ETX_TRY(emit_output(m, node, output, out_index));
+  ETX_TRY(etx_emit_tensor(m, node->args[argument].as.value, &copy[0]));
+  if (copy[0] == *out_index) return ETX_OK;
+  ETX_TRY(etx_emit_null(m, &copy[1]));
+  copy[2] = copy[3] = *out_index;
+  return etx_emit_call(m, etx_op_at(ETX_OP_clone_out), copy, 4);
+}
+
+// Emits a call of an operator of the application. It has the arguments of the
+// operator's row, in which the new contents of changed arguments, which are
+// outputs of the node, are these arguments.
+static etx_status emit_own(etx_emit_method* m, const etx_ir_node* node,
+                           const etx_own_entry* entry) {
+  kernel_call call = {.out_list = ETX_IR_NONE};
+  const etx_op* const row = &entry->row.op;
+  etx_argument_cursor cursor = etx_argument_first(row->arguments);
+  etx_argument argument;
+  size_t changed = 0;
+  while (etx_argument_next(&cursor, &argument)) {
+    uint32_t* const slot = &call.arguments[call.count];
+    if (etx_argument_is_changed(&argument)) {
+      ETX_TRY(emit_changed(m, node, call.count, changed++, slot));
+    } else if (argument.written) {
+      ETX_TRY(emit_output(m, node, changed + call.out_count, slot));
+      call.outs[call.out_count++] = *slot;
+    } else {
+      ETX_TRY(etx_emit_argument(m, &argument, &node->args[call.count], slot));
+    }
+    ++call.count;
+  }
+  ETX_TRY(add_result(m, row, &call));
+  return etx_emit_call(m, row, call.arguments, call.count);
+}
+
 static etx_status emit_kernel(etx_emit_method* m, const etx_ir_node* node) {
+  const etx_own_entry* const own =
+      etx_own_operators_of(m->emit->module, node->op);
+  if (own != NULL) return emit_own(m, node, own);
   kernel_call call = {.out_list = ETX_IR_NONE};
   etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
   etx_argument argument;

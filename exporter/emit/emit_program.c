@@ -4,6 +4,7 @@
 #include "exporter/emit/emit_program.h"
 
 #include "exporter/emit/emit_internal.h"
+#include "exporter/ir/own_operators.h"
 #include "format/cache_table/cache_table.h"
 #include "format/pte_writer/pte_writer.h"
 #include "format/pte/reserved_names.h"
@@ -195,7 +196,7 @@ static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
 
 // The pieces of named data of a file.
 typedef struct named_pieces {
-  etx_pte_named_data items[4];
+  etx_pte_named_data items[5];
   size_t count;
 } named_pieces;
 
@@ -216,6 +217,12 @@ static etx_status build_named(etx_emit* emit, const etx_blob_method* methods,
   if (caches.size != 0) *add_piece(named, ETX_CACHE_TABLE_KEY) = caches;
   ETX_TRY(etx_emit_memories_build(emit, &memories));
   if (memories.size != 0) *add_piece(named, ETX_MEMORY_TABLE_KEY) = memories;
+  etx_text own = {NULL, 0};
+  ETX_TRY(etx_own_operators_text(emit->module, emit->pool, &own));
+  if (own.size != 0) {
+    *add_piece(named, ETX_OWN_OPERATORS_KEY) =
+        (etx_bytes){(const uint8_t*)own.data, own.size};
+  }
   if (emit->sources == NULL) return ETX_OK;
   return etx_emit_sources_build(emit, add_piece(named, ETX_SOURCE_MAP_KEY));
 }

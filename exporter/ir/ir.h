@@ -28,6 +28,7 @@
 #include "format/cache_table/cache_table.h"
 #include "format/memory_table/memory_table.h"
 #include "format/ops/op_schema.h"
+#include "format/own_ops/own_operator_list.h"
 #include "format/shapes/op_shapes.h"
 
 #define ETX_IR_NONE UINT32_MAX
@@ -235,6 +236,12 @@ typedef struct etx_size_cap {
   bool is_used;
 } etx_size_cap;
 
+// An operator of the application (own_operators.h).
+typedef struct etx_ir_own {
+  const etx_own_entry* entry;
+  const struct etx_aten_schema* schema;
+} etx_ir_own;
+
 typedef struct etx_ir_module {
   etx_pool* pool;
   etx_ir_method* methods;
@@ -256,6 +263,8 @@ typedef struct etx_ir_module {
   size_t quantize_count, quantize_capacity;
   etx_size_cap* caps;
   size_t cap_count, cap_capacity;
+  etx_ir_own* own;  // operators of the application
+  size_t own_count, own_capacity;
   etx_text* skipped;  // why variants that were asked for are not made
   size_t skipped_count, skipped_capacity;
   // Most nodes that one map or scan may become when its iterations are

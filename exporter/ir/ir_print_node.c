@@ -2,6 +2,7 @@
 // their default; lowered nodes show every argument.
 
 #include "exporter/ir/aten_schema.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/ir/ir_print_internal.h"
 
 void etx_ir_put_string(etx_ir_printer* p, const char* string) {
@@ -192,7 +193,7 @@ static void put_results(etx_ir_printer* p, const etx_ir_node* node,
 
 void etx_ir_put_node(etx_ir_printer* p, const etx_ir_node* node) {
   const etx_aten_schema* const schema =
-      node->op == NULL ? etx_aten_schema_find(node->aten) : NULL;
+      node->op == NULL ? etx_ir_schema_find(p->module, node->aten) : NULL;
   const bool is_list = node->output_count != 1 ||
                        node->outputs[0] == ETX_IR_NONE ||
                        (schema != NULL && schema->results == ETX_ATEN_LIST);

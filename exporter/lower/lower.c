@@ -9,8 +9,10 @@
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_edit.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/lower/lower_bounds.h"
 #include "exporter/lower/lowering_table.h"
+#include "exporter/lower/own_lowering.h"
 #include "exporter/lower/nearest_operator.h"
 #include "exporter/passes/pass_context.h"
 
@@ -352,7 +354,10 @@ static void check_late(method_lowering* self, const etx_ir_node* node,
 }
 
 static etx_status lower_node(method_lowering* self, etx_ir_node* node) {
-  const etx_lowering* const row = etx_lowering_find(node->aten);
+  const etx_lowering* const row =
+      etx_own_operators_find(self->context->module, node->aten) != NULL
+          ? &etx_lowering_own
+          : etx_lowering_find(node->aten);
   if (row == NULL) {
     report_unknown(self, node);
     mark_failed(self, node);

@@ -1,7 +1,7 @@
 // The lowerings of aten_operators.def as a sorted table, and how a lowering
 // function gets the arguments of a node.
 
-#include "exporter/ir/aten_schema.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/lower/builder/lowering_functions.h"
 #include "exporter/lower/lowering_table.h"
 
@@ -112,7 +112,8 @@ static etx_status bind_one(etx_builder* builder, const etx_argument* argument,
 
 etx_status etx_lowering_bind(etx_builder* builder) {
   const etx_ir_node* const node = builder->node;
-  const etx_aten_schema* const schema = etx_aten_schema_find(node->aten);
+  const etx_aten_schema* const schema =
+      etx_ir_schema_find(builder->module, node->aten);
   const size_t count =
       schema == NULL ? 0 : etx_aten_schema_argument_count(schema);
   if (count != node->arg_count || count > ETX_MAX_ARGUMENTS) {

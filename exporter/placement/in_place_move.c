@@ -79,7 +79,7 @@ static void place_computed(etx_in_place_move* m, uint32_t root, uint64_t offset,
   place->storage = m->target;
   place->offset = offset;
   if (m->reach == ETX_MOVE_ALL_IN_PLACE && should_continue &&
-      node->op->in_place == ETX_IN_PLACE_SELF &&
+      node->op->in_place == ETX_IN_PLACE_SELF && node->outputs[0] == root &&
       node->args[0].kind == ETX_IR_ARG_VALUE) {
     (void)place_at(m, node->args[0].as.value, offset, nesting + 1);
   }

@@ -501,11 +501,42 @@ static etx_ir_origin origin_of(const etx_pt2_graph* graph, size_t position) {
   return graph->method->values[value].origin;
 }
 
+// Makes `value` the value of the name at `position`, of its aliases and of
+// what it is a view of.
+static etx_status write_value(etx_pt2_graph* graph, etx_text aten,
+                              size_t position, uint32_t value) {
+  const etx_ir_origin origin = origin_of(graph, position);
+  bool is_complete = false;
+  ETX_TRY(propagate_write(graph, position, value, &is_complete));
+  ETX_TRY(refresh_views(graph, position, value));
+  if ((!is_complete && origin != ETX_IR_FROM_NODE) ||
+      has_stale_alias(graph, position, value)) {
+    return report_write(
+        graph, aten,
+        "writes into a tensor of which another view is read later");
+  }
+  return ETX_OK;
+}
+
+etx_status etx_pt2_write_argument(etx_pt2_graph* graph, etx_text aten,
+                                  const etx_json* argument, uint32_t value) {
+  size_t position = 0;
+  if (!find_only(graph, argument, &position)) {
+    return report_write(graph, aten, "needs a tensor to write to");
+  }
+  if (graph->depth > 0 && is_operand(graph, base_of(graph, position))) {
+    return report_outer_write(graph, aten);
+  }
+  if (origin_of(graph, position) == ETX_IR_FROM_CONSTANT) {
+    return report_write(graph, aten, "writes into a constant");
+  }
+  return write_value(graph, aten, position, value);
+}
+
 etx_status etx_pt2_write_in_place(etx_pt2_graph* graph, etx_text aten,
                                   const etx_json* inputs,
                                   const etx_json* outputs) {
   size_t position = 0, result = 0;
-  bool is_complete = false;
   if (inputs->count == 0 || outputs->count != 1 ||
       !find_only(graph, etx_json_member(&inputs->items[0], "arg"), &position) ||
       !find_only(graph, &outputs->items[0], &result)) {
@@ -516,21 +547,12 @@ etx_status etx_pt2_write_in_place(etx_pt2_graph* graph, etx_text aten,
     return report_outer_write(graph, aten);
   }
   const uint32_t value = graph->values[result];
-  const etx_ir_origin origin = origin_of(graph, position);
-  if (origin == ETX_IR_FROM_CONSTANT) {
+  if (origin_of(graph, position) == ETX_IR_FROM_CONSTANT) {
     return report_write(graph, aten, "writes into a constant");
   }
   join_aliases(graph, position, result);
   graph->aliases[result].base = graph->aliases[position].base;
   graph->aliases[result].view = graph->aliases[position].view;
   graph->aliases[result].output = graph->aliases[position].output;
-  ETX_TRY(propagate_write(graph, position, value, &is_complete));
-  ETX_TRY(refresh_views(graph, position, value));
-  if ((!is_complete && origin != ETX_IR_FROM_NODE) ||
-      has_stale_alias(graph, position, value)) {
-    return report_write(
-        graph, aten,
-        "writes into a tensor of which another view is read later");
-  }
-  return ETX_OK;
+  return write_value(graph, aten, position, value);
 }

@@ -12,6 +12,8 @@
 
 #include "exporter/ir/aten_schema.h"
 #include "exporter/ir/ir_cond.h"
+#include "exporter/ir/own_operators.h"
+#include "exporter/read_pt2/json/pt2_json.h"
 #include "exporter/import/import.h"
 #include "exporter/host/read_json.h"
 #include "exporter/read_pt2/pt2_archive.h"
@@ -364,6 +366,12 @@ ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
                                                etx_text aten,
                                                const etx_json* inputs,
                                                const etx_json* outputs);
+// The same for a new value of a tensor argument that no name of the archive
+// has.
+ETX_MUST_USE etx_status etx_pt2_write_argument(etx_pt2_graph* graph,
+                                               etx_text aten,
+                                               const etx_json* argument,
+                                               uint32_t value);
 
 // ---- pt2_subgraph.c
 
@@ -571,46 +579,29 @@ bool etx_pt2_is_item_call(etx_text target);
 // True if something other than assertions uses the number.
 bool etx_pt2_is_item_used(const etx_pt2_graph* graph, const etx_json* node);
 
-// ---- pt2_json.c
+// ---- pt2_own_operators.c
 
-// A list that grows: items of an array, or of an object with their keys.
-typedef struct etx_pt2_json_items {
-  etx_json* items;
-  etx_text* keys;
-  size_t count, item_capacity, key_capacity;
-} etx_pt2_json_items;
-
-ETX_MUST_USE etx_status etx_pt2_add_json(etx_pool* pool,
-                                         etx_pt2_json_items* list, etx_text key,
-                                         const etx_json* item);
-// The list as an array, and as an object.
-etx_json etx_pt2_json_array(const etx_pt2_json_items* list);
-ETX_MUST_USE etx_status etx_pt2_json_table(etx_pool* pool,
-                                           const etx_pt2_json_items* list,
-                                           const etx_json** out);
-etx_json etx_pt2_json_string(etx_text text);
-// An object with these keys and values.
-ETX_MUST_USE etx_status etx_pt2_json_object(etx_pool* pool,
-                                            const char* const* keys,
-                                            const etx_json* values,
-                                            size_t count, etx_json* out);
-// An object with one key.
-ETX_MUST_USE etx_status etx_pt2_json_member_of(etx_pool* pool, const char* key,
-                                               etx_json value, etx_json* out);
-// {"name": name}.
-ETX_MUST_USE etx_status etx_pt2_json_named(etx_pool* pool, etx_text name,
-                                           etx_json* out);
-// {"as_tensor": {"name": name}}.
-ETX_MUST_USE etx_status etx_pt2_json_tensor(etx_pool* pool, etx_text name,
-                                            etx_json* out);
-// An array with one item.
-ETX_MUST_USE etx_status etx_pt2_json_list(etx_pool* pool, const etx_json* item,
-                                          etx_json* out);
-// Copies the items of `json`, so that they can be changed.
-ETX_MUST_USE etx_status etx_pt2_copy_items(etx_pool* pool, etx_json* json);
-// Replaces the member `key`, if there is one, of an object whose items were
-// copied by etx_pt2_copy_items.
-void etx_pt2_put_member(etx_json* object, const char* key, etx_json value);
+// Replaces nodes of auto_functionalized_v2 around operators of the application
+// by nodes of these. To be called before etx_pt2_alloc_names.
+ETX_MUST_USE etx_status etx_pt2_replace_functionalized(etx_pt2_graph* graph);
+// True for a node of auto_functionalized_v2, which was not replaced.
+bool etx_pt2_is_functionalized(etx_text target);
+// Adds the new contents of the arguments that `own` changes to the values that
+// `node` computes, unless the archive has names for them.
+ETX_MUST_USE etx_status etx_pt2_add_contents(etx_pt2_graph* graph,
+                                             const etx_own_entry* own,
+                                             etx_ir_node* node);
+// Completes a node that etx_pt2_add_contents has extended: the new contents
+// become the values of its arguments. `inputs` are those of the archive.
+ETX_MUST_USE etx_status etx_pt2_write_contents(etx_pt2_graph* graph,
+                                               const etx_own_entry* own,
+                                               const etx_json* inputs,
+                                               const etx_ir_node* node);
+// Reports an operator of another library, with the lines that describe it to
+// `etx plan --ops`, from the arguments and the types of one call.
+ETX_MUST_USE etx_status etx_pt2_report_own(etx_pt2_graph* graph,
+                                           const etx_json* node,
+                                           etx_text target);
 
 // ---- pt2_vmap.c
 

@@ -185,26 +185,27 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* json,
 
 // Reports an unsupported operator. The caller still defines its results, so
 // that later nodes can be read.
-static void report_operator(etx_pt2_graph* graph, etx_text target,
-                            etx_text aten) {
+static etx_status report_operator(etx_pt2_graph* graph, const etx_json* json,
+                                  etx_text target, etx_text aten) {
+  if (etx_pt2_is_functionalized(target) ||
+      (etx_pt2_class_of(target) == ETX_PT2_NODE_UNSUPPORTED &&
+       !starts_with(target, "torch.ops.higher_order."))) {
+    return etx_pt2_report_own(graph, json, target);
+  }
   if (starts_with(target, "torch.ops.higher_order.")) {
     etx_import_problem(
         graph->import, ETX_UNSUPPORTED, &graph->place,
         "%s: control flow operator '%t' is not supported: only cond, "
         "while_loop, scan, map and associative_scan are",
         graph->context, target);
-    return;
-  }
-  if (etx_pt2_class_of(target) != ETX_PT2_NODE_KEPT) {
-    etx_pt2_report_unsupported(graph, "operator", target);
-    return;
+    return ETX_OK;
   }
   if (etx_operator_is_in_place(aten)) {
     etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->place,
                        "%s: in-place operator '%t' is not supported: call "
                        ".run_decompositions({}) before torch.export.save",
                        graph->context, aten);
-    return;
+    return ETX_OK;
   }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
   // Operators with a schema but without a lowering are reported by the pass
@@ -216,6 +217,7 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
                          ? "; calling .run_decompositions() before "
                            "torch.export.save may replace it"
                          : "");
+  return ETX_OK;
 }
 
 // True if the node has results and nothing reads them. PyTorch keeps such nodes
@@ -257,8 +259,12 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   node.aten.data = target.data + prefix;
   node.aten.size = target.size - prefix;
   const bool is_kept = etx_pt2_class_of(target) == ETX_PT2_NODE_KEPT;
+  const etx_own_entry* const own =
+      etx_own_operators_find(graph->import->module, node.aten);
   const etx_aten_schema* schema =
-      is_kept ? etx_aten_schema_find(node.aten) : NULL;
+      is_kept || own != NULL
+          ? etx_ir_schema_find(graph->import->module, node.aten)
+          : NULL;
   const bool writes = is_kept && schema == NULL &&
                       (schema = etx_pt2_functional_form(node.aten)) != NULL;
   const etx_text aten = node.aten;
@@ -277,19 +283,22 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
     return ETX_OK;
   }
   if (schema == NULL) {
-    report_operator(graph, target, node.aten);
+    ETX_TRY(report_operator(graph, json, target, node.aten));
   } else {
     ETX_TRY(read_arguments(graph, json, schema, writes, &node));
   }
   ETX_TRY(read_outputs(graph, outputs, schema, &list, &node.late));
-  if (schema != NULL && schema->results != ETX_ATEN_LIST &&
-      list.count != (size_t)schema->results) {
-    return etx_pt2_fail_malformed(
-        graph, "'%t' should have %i results, found %z", node.aten,
-        (int64_t)schema->results, list.count);
-  }
   node.outputs = list.values;
   node.output_count = list.count;
+  const bool changes =
+      own != NULL && list.count == own->result_count && own->changed_count > 0;
+  if (changes) ETX_TRY(etx_pt2_add_contents(graph, own, &node));
+  if (schema != NULL && schema->results != ETX_ATEN_LIST &&
+      node.output_count != (size_t)schema->results) {
+    return etx_pt2_fail_malformed(
+        graph, "'%t' should have %i results, found %z", node.aten,
+        (int64_t)schema->results, node.output_count);
+  }
   node.place = graph->place;
   node.branch = graph->branch;
   uint32_t unused = 0;
@@ -300,6 +309,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   if (known != ETX_PT2_NO_SIZE) {
     ETX_TRY(narrow_to_known(graph, outputs, known));
   }
+  if (changes) return etx_pt2_write_contents(graph, own, inputs, &node);
   if (writes) return etx_pt2_write_in_place(graph, aten, inputs, outputs);
   etx_pt2_note_views(graph, inputs, outputs);
   return ETX_OK;

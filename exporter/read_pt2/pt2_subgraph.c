@@ -33,6 +33,7 @@ etx_status etx_pt2_open_subgraph(const etx_pt2_graph* outer,
   ETX_TRY(etx_pt2_inline_wrappers(out));
   ETX_TRY(etx_pt2_group_vmaps(out));
   ETX_TRY(etx_pt2_replace_associative_scans(out));
+  ETX_TRY(etx_pt2_replace_functionalized(out));
   return etx_pt2_alloc_names(out);
 }
 

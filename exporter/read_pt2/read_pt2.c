@@ -142,6 +142,7 @@ static etx_status read_graph(etx_pt2_graph* graph) {
   ETX_TRY(etx_pt2_inline_wrappers(graph));
   ETX_TRY(etx_pt2_group_vmaps(graph));
   ETX_TRY(etx_pt2_replace_associative_scans(graph));
+  ETX_TRY(etx_pt2_replace_functionalized(graph));
   ETX_TRY(etx_pt2_alloc_names(graph));
   ETX_TRY(etx_pt2_mark_uses(graph));
   ETX_TRY(etx_pt2_read_inputs(graph));

@@ -2,7 +2,7 @@
 // word means: a dtype, memory format, layout or device where the argument has
 // that type, else the name of a value.
 
-#include "exporter/ir/aten_schema.h"
+#include "exporter/ir/own_operators.h"
 #include "exporter/ir/ir_late.h"
 #include "exporter/host/nearest_name.h"
 #include "exporter/lower/nearest_operator.h"
@@ -285,10 +285,10 @@ static etx_status check_outputs(const etx_yaml* yaml,
       (int64_t)schema->results, schema->results == 1 ? "" : "s", count);
 }
 
-static etx_status find_schema(const etx_yaml* op,
+static etx_status find_schema(const etx_ir_module* module, const etx_yaml* op,
                               const etx_aten_schema** out_schema,
                               etx_diag* diag) {
-  *out_schema = etx_aten_schema_find(op->text);
+  *out_schema = etx_ir_schema_find(module, op->text);
   if (*out_schema != NULL) return ETX_OK;
   if (etx_text_starts_with(op->text, etx_text_of("higher_order.")) ||
       etx_text_starts_with(op->text, etx_text_of("torch.ops.higher_order."))) {
@@ -361,7 +361,7 @@ static etx_status read_call(etx_yaml_method* m, const etx_yaml* yaml,
   ETX_TRY(etx_yaml_expect(yaml, ETX_YAML_MAP, "node", diag));
   ETX_TRY(etx_yaml_check_keys(yaml, "out type op args kwargs sets", diag));
   ETX_TRY(etx_yaml_text(yaml, "op", &node->aten, diag));
-  ETX_TRY(find_schema(etx_yaml_find(yaml, "op"), &schema, diag));
+  ETX_TRY(find_schema(m->module, etx_yaml_find(yaml, "op"), &schema, diag));
   ETX_TRY(check_outputs(yaml, schema, diag));
   ETX_TRY(read_sets(m, yaml, node, diag));
   return read_arguments(m, yaml, schema, node, diag);

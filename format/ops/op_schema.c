@@ -45,6 +45,17 @@ static bool skip(const char** rest, char c) {
   return true;
 }
 
+bool etx_argument_type_find(etx_text word, etx_argument_type* out_type,
+                            etx_argument_type* out_list) {
+  for (size_t i = 0; i < sizeof type_names / sizeof type_names[0]; ++i) {
+    if (!etx_text_is(word, type_names[i].text)) continue;
+    *out_type = type_names[i].type;
+    *out_list = type_names[i].list;
+    return true;
+  }
+  return false;
+}
+
 static const type_name* find_type(etx_text word) {
   const size_t count = sizeof(type_names) / sizeof(type_names[0]);
   size_t i = 0;

@@ -114,6 +114,11 @@ typedef enum etx_argument_type {
   ETX_ARGUMENT_DEVICE,            // never in a .pte; only in importable schemas
 } etx_argument_type;
 
+// Finds a type by the word that an argument text has for it, and the type of
+// lists of it (`*out_type` again if there are none). False for other words.
+bool etx_argument_type_find(etx_text word, etx_argument_type* out_type,
+                            etx_argument_type* out_list);
+
 // One argument of an argument text, whose texts it borrows.
 typedef struct etx_argument {
   etx_text name;           // "self"

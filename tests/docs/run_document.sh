@@ -23,10 +23,12 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
 # The reader's files: the tree with a build in it, and an installation.
-ln -s "$source"/{samples,scripts,docs} .
+ln -s "$source"/{samples,scripts,docs,examples} .
 ln -s "$build" build
 [ "${document##*/}" = README.md ] &&
   ln -s "$source/tests/data/pt2/kv" methods  # as if exported from PyTorch
+[ "${document##*/}" = custom-operators.md ] &&
+  ln -s "$source/tests/data/custom_operator/exported" methods
 export PATH="$build:$stage/bin:$PATH"
 PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name etx.pc)")
 export PKG_CONFIG_PATH LD_LIBRARY_PATH=${PKG_CONFIG_PATH%/*}

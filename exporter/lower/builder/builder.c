@@ -81,10 +81,9 @@ static etx_status add_output(etx_builder* builder, const etx_shape* shape,
   return etx_ir_add_value(builder->module, builder->method, &value, out_value);
 }
 
-etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
-                                const etx_ir_arg* args, size_t arg_count,
-                                const etx_dtype* dtype, uint32_t* out_values) {
-  const etx_op* const row = etx_op_at(op);
+etx_status etx_build_row_outputs(etx_builder* builder, const etx_op* row,
+                                 const etx_ir_arg* args, size_t arg_count,
+                                 const etx_dtype* dtype, uint32_t* out_values) {
   etx_ir_node node = {.aten = {NULL, 0}};
   node.aten = builder->node->aten;
   node.op = row;
@@ -108,6 +107,13 @@ etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
   }
   uint32_t index = 0;
   return etx_ir_add_node(builder->module, builder->method, &node, &index);
+}
+
+etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
+                                const etx_ir_arg* args, size_t arg_count,
+                                const etx_dtype* dtype, uint32_t* out_values) {
+  return etx_build_row_outputs(builder, etx_op_at(op), args, arg_count, dtype,
+                               out_values);
 }
 
 // A node of an operator whose result is an integer. Its value has no elements.

@@ -58,6 +58,10 @@ ETX_MUST_USE etx_status etx_build_op_outputs(etx_builder* builder, etx_op_id op,
                                              size_t arg_count,
                                              const etx_dtype* dtype,
                                              uint32_t* out_values);
+// The same for a row that need not be one of op_schema.def.
+ETX_MUST_USE etx_status etx_build_row_outputs(
+    etx_builder* builder, const etx_op* row, const etx_ir_arg* args,
+    size_t arg_count, const etx_dtype* dtype, uint32_t* out_values);
 // The same for the first output.
 ETX_MUST_USE etx_status etx_build_op(etx_builder* builder, etx_op_id op,
                                      const etx_ir_arg* args, size_t arg_count,

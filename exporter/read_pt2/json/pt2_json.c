@@ -1,7 +1,4 @@
-// JSON that is not in the archive: the reader replaces some nodes by others
-// before it reads them.
-
-#include "exporter/read_pt2/pt2_internal.h"
+#include "exporter/read_pt2/json/pt2_json.h"
 
 etx_json etx_pt2_json_string(etx_text text) {
   return (etx_json){.kind = ETX_JSON_STRING, .string = text};

@@ -22,6 +22,9 @@
 
 #ifdef ETX_SELECTED_LOOPS
 #include ETX_SELECTED_LOOPS
+#endif
+// The header's guard. The sources of 'etx select --amalgamate' have its macros.
+#ifdef ETX_SELECTED_LOOPS_H
 #if !ETX_CELLS
 #error "selected loops need the check of ETX_CELLS (format/base/build_parts.h)"
 #endif

@@ -94,6 +94,7 @@ typedef struct etx_kernel {
 } etx_kernel;
 
 struct etx_method;
+struct etx_operator_cache;
 struct etx_missing_sink;
 
 // Which calls a selected build is for. A cell is an operator with an element
@@ -109,6 +110,7 @@ typedef struct etx_cells {
   // list of what they lack. A pointer, so that only images with such a table
   // link it.
   etx_status (*check)(const struct etx_method* method,
+                      struct etx_operator_cache* operators,
                       const struct etx_missing_sink* missing, etx_diag* diag);
 } etx_cells;
 

@@ -211,10 +211,11 @@ typedef struct etx_missing_sink {
 // calls or features that a selected build does not have. All of them go to
 // `missing`, which may be NULL; the message names the first ones and what to
 // do. ETX_MISSING_OPERATOR: operators are among them; ETX_UNSUPPORTED: only
-// types and features. A build without messages lists nothing.
-ETX_MUST_USE etx_status etx_missing_cells_check(const etx_method* method,
-                                                const etx_missing_sink* missing,
-                                                etx_diag* diag);
+// types and features. A build without messages lists nothing. `operators` are
+// those of the method's plan.
+ETX_MUST_USE etx_status etx_missing_cells_check(
+    const etx_method* method, struct etx_operator_cache* operators,
+    const etx_missing_sink* missing, etx_diag* diag);
 
 // Loads the method. Refuses what this build cannot run: missing operators (all
 // of them go to `missing`, which may be NULL), delegates, arguments of a wrong

@@ -31,9 +31,11 @@ static const char source_start[] =
 // A processor, and what its compilers do not define.
 static const struct {
   const char* name;
-  bool is_x86, is_arm64;
-} machines[] = {
-    {"x86", true, false}, {"arm64", false, true}, {"portable", false, false}};
+  bool is_x86, is_arm64, is_wasm;
+} machines[] = {{"x86", true, false, false},
+                {"arm64", false, true, false},
+                {"wasm", false, false, true},
+                {"portable", false, false, false}};
 
 bool etx_sources_machine_is_known(const char* machine) {
   for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
@@ -49,6 +51,8 @@ static etx_status state_machine(etx_source* source, const char* machine) {
                              machines[i].is_x86 ? "1" : NULL));
     ETX_TRY(etx_source_state(source, "__AARCH64EL__",
                              machines[i].is_arm64 ? "1" : NULL));
+    ETX_TRY(
+        etx_source_state(source, "__wasm__", machines[i].is_wasm ? "1" : NULL));
   }
   return ETX_OK;
 }
@@ -104,10 +108,33 @@ static etx_status state_options(etx_source* source, etx_text options,
   return ETX_OK;
 }
 
+// Takes the loops that the kernels call (runtime/built_loops.h).
+static etx_status state_loops(etx_source* source,
+                              const etx_selected_build* build, etx_pool* pool,
+                              etx_text_buffer* header) {
+  ETX_TRY(etx_source_state(source, "ETX_SELECTED_LOOPS", NULL));
+  ETX_TRY(state(source, header, "ETX_SELECTED_LOOPS_H", "1"));
+  for (size_t i = 0; i < ETX_LOOP_COUNT; ++i) {
+    etx_text_buffer name, value;
+    etx_text_buffer_init(&name, pool);
+    etx_text_buffer_init(&value, pool);
+    etx_text_put_format(&name, "ETX_LOOP_%s", etx_loop_name((etx_loop_id)i));
+    etx_text_put_format(&value, "0x%xu", (uint64_t)build->loops[i]);
+    etx_text_put(&name, "", 1);  // ends the string
+    etx_text_put(&value, "", 1);
+    ETX_TRY(name.status);
+    ETX_TRY(value.status);
+    ETX_TRY(state(source, header, name.data, value.data));
+  }
+  return ETX_OK;
+}
+
 static etx_status state_build(etx_source* source, etx_text options,
+                              const etx_selected_build* build,
                               const etx_sources_choice* choice, etx_pool* pool,
                               etx_text_buffer* header) {
   ETX_TRY(state_options(source, options, pool, header));
+  ETX_TRY(state_loops(source, build, pool, header));
   ETX_TRY(etx_source_state(source, "__cplusplus", NULL));
   ETX_TRY(etx_source_state(source, "__has_include", NULL));
   ETX_TRY(etx_source_state(source, "ETX_WITH_THREADS", NULL));
@@ -169,7 +196,7 @@ etx_status etx_selected_sources_make(const etx_selected_build* build,
   ETX_TRY(build_text(build, selection, ETX_SELECTED_YAML, pool, &yaml));
   etx_text_put_string(&header, header_start);
   ETX_TRY(etx_source_init(&source, pool));
-  ETX_TRY(state_build(&source, options, choice, pool, &header));
+  ETX_TRY(state_build(&source, options, build, choice, pool, &header));
   ETX_TRY(read_all(&source, build, selection, pool));
   ETX_TRY(need_entries(&source, choice, diag));
   ETX_TRY(etx_source_reduce(&source));

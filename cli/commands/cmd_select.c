@@ -182,7 +182,7 @@ static etx_exit check_sources(const select_options* options) {
   if (options->machine != NULL &&
       !etx_sources_machine_is_known(options->machine)) {
     return etx_usage_error_report(
-        "select", "--machine '%s', expected x86, arm64 or portable",
+        "select", "--machine '%s', expected x86, arm64, wasm or portable",
         options->machine);
   }
   if (options->package != NULL &&
@@ -474,10 +474,11 @@ int etx_cmd_select(int argc, char** argv) {
                    "write etx.c and etx.h with the selected parts alone: core\n"
                    "(memory from the caller) or module (files and a heap)",
                    &options.layer),
-          ETX_TEXT("machine", 0, "NAME",
-                   "the processor of these sources: x86, arm64 or portable\n"
-                   "(default: all)",
-                   &options.machine),
+          ETX_TEXT(
+              "machine", 0, "NAME",
+              "the processor of these sources: x86, arm64, wasm or portable\n"
+              "(default: all)",
+              &options.machine),
           ETX_LIST("keep", 0, "FUNCTION",
                    "one more function that the application calls",
                    &options.kept),

@@ -286,7 +286,7 @@ static etx_status init(etx_method* method, const etx_program* program,
   etx_operator_cache_init(&operators, &loaded.plan, program->kernels);
   const etx_cells* const cells = program->kernels->cells;
   if (ETX_CELLS && cells != NULL && cells->check != NULL) {
-    ETX_TRY(cells->check(&loaded, missing, diag));
+    ETX_TRY(cells->check(&loaded, &operators, missing, diag));
   }
   ETX_TRY(check_operators(&loaded, &operators, missing, diag));
   ETX_TRY(etx_method_layout_count(&loaded, &operators, &needed, diag));

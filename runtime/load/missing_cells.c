@@ -98,11 +98,13 @@ static void search_operator(cell_search* search, size_t index,
   }
 }
 
-static etx_status search_features(cell_search* search, etx_diag* diag) {
+static etx_status search_features(cell_search* search,
+                                  etx_operator_cache* operators,
+                                  etx_diag* diag) {
   const etx_cells* const cells = search->method->program->kernels->cells;
   uint32_t features = 0;
-  ETX_TRY(etx_build_features_of(search->method->program, &search->method->plan,
-                                &features, diag));
+  ETX_TRY(etx_build_features_find(search->method->program, operators, &features,
+                                  diag));
   features &= ~cells->features;
   for (int i = 0; i < ETX_FEATURE_COUNT; ++i) {
     if ((features >> i & 1) == 0) continue;
@@ -112,16 +114,15 @@ static etx_status search_features(cell_search* search, etx_diag* diag) {
 }
 
 etx_status etx_missing_cells_check(const etx_method* method,
+                                   etx_operator_cache* operators,
                                    const etx_missing_sink* missing,
                                    etx_diag* diag) {
   const etx_cells* const cells = method->program->kernels->cells;
   cell_search search = {.method = method, .sink = missing};
-  etx_operator_cache operators;
-  etx_operator_cache_init(&operators, &method->plan, method->program->kernels);
   for (size_t i = 0; i < etx_pte_operator_count(&method->plan); ++i) {
-    search_operator(&search, i, etx_operator_cache_at(&operators, i));
+    search_operator(&search, i, etx_operator_cache_at(operators, i));
   }
-  ETX_TRY(search_features(&search, diag));
+  ETX_TRY(search_features(&search, operators, diag));
   if (search.count == 0) return ETX_OK;
   const etx_status status =
       search.lacks_operator ? ETX_MISSING_OPERATOR : ETX_UNSUPPORTED;
@@ -139,9 +140,10 @@ etx_status etx_missing_cells_check(const etx_method* method,
 #else
 
 etx_status etx_missing_cells_check(const etx_method* method,
+                                   etx_operator_cache* operators,
                                    const etx_missing_sink* missing,
                                    etx_diag* diag) {
-  (void)method, (void)missing, (void)diag;
+  (void)method, (void)operators, (void)missing, (void)diag;
   return ETX_OK;
 }
 

@@ -66,21 +66,28 @@ static bool has_symbols(const etx_program* program, const etx_pte_plan* plan) {
          etx_blob_input_dim_count(&program->blob, method) > 0;
 }
 
-etx_status etx_build_features_of(const etx_program* program,
-                                 const etx_pte_plan* plan,
-                                 uint32_t* out_features, etx_diag* diag) {
-  etx_operator_cache operators;
+etx_status etx_build_features_find(const etx_program* program,
+                                   etx_operator_cache* operators,
+                                   uint32_t* out_features, etx_diag* diag) {
+  const etx_pte_plan* const plan = operators->plan;
   etx_unplanned_outputs_cursor cursor = {0, 0, 0, 0, 0};
   bool is_found = false;
   uint32_t value = 0;
-  etx_operator_cache_init(&operators, plan, program->kernels);
-  ETX_TRY(etx_unplanned_outputs_next(program, &operators, &cursor, &is_found,
+  ETX_TRY(etx_unplanned_outputs_next(program, operators, &cursor, &is_found,
                                      &value, diag));
-  uint32_t features = of_values(plan) | of_instructions(plan, &operators);
+  uint32_t features = of_values(plan) | of_instructions(plan, operators);
   // An output that the file does not plan is placed when sizes are computed.
   if (is_found || has_symbols(program, plan)) {
     features |= ETX_FEATURE_BIT(DYNAMIC_SIZES);
   }
   *out_features = features;
   return ETX_OK;
+}
+
+etx_status etx_build_features_of(const etx_program* program,
+                                 const etx_pte_plan* plan,
+                                 uint32_t* out_features, etx_diag* diag) {
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, plan, program->kernels);
+  return etx_build_features_find(program, &operators, out_features, diag);
 }

@@ -32,5 +32,9 @@ ETX_MUST_USE etx_status etx_build_features_of(const etx_program* program,
                                               const etx_pte_plan* plan,
                                               uint32_t* out_features,
                                               etx_diag* diag);
+// The same with the operators of the plan, which take a few KB of stack.
+ETX_MUST_USE etx_status etx_build_features_find(
+    const etx_program* program, struct etx_operator_cache* operators,
+    uint32_t* out_features, etx_diag* diag);
 
 #endif

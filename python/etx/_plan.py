@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _errors
-from ._paths import bytes_of
+from ._paths import bytes_of, paths_of
 from ._progress import Progress, progress_callback
 from ._report import Report
 
@@ -82,6 +82,7 @@ def plan(
     pack: bool = False,
     pack_budget: int = 0,
     parallel_regions: bool = False,
+    ops: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     progress: Progress = None,
 ) -> Report:
     """Compiles a directory of methods (.yaml, .pt2, program.yaml) into a program.
@@ -112,6 +113,8 @@ def plan(
       parallel_regions: keep the memory of independent parts of a method apart, so
         that `load(..., parallel_regions=True)` can run them at the same time. The
         method needs more scratch.
+      ops: files with the schemas and sizes of your own operators
+        (docs/custom-operators.md); `load(..., kernels=...)` runs them.
       progress: called with (stage, done, total) as stages begin; True shows them
         on the terminal, if there is one. What it raises ends up with the
         caller, and no program is written.
@@ -154,7 +157,7 @@ def plan(
                     bytes_of(source), bytes_of(temporary), TARGETS.index(target),
                     _words(quantize), _words(concurrent),
                     _words([f"{name}={most}" for name, most in (cap or {}).items()]),
-                    _words(specialize), _text(passes), _text(state_layout),
+                    _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
                     _text(algorithm), source_lines, pack, pack_budget, parallel_regions, tell,
                 )
             )

@@ -10,6 +10,7 @@ def plan(
     concurrent: tuple[bytes, ...],
     cap: tuple[bytes, ...],
     specialize: tuple[bytes, ...],
+    operators: tuple[bytes, ...],
     passes: bytes | None,
     layout: bytes | None,
     algorithm: bytes | None,

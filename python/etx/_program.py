@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _errors, _ports, _runtime
-from ._paths import bytes_of
+from ._paths import bytes_of, paths_of
 from ._pool import Pool
 from ._report import table
 from ._session import Session
@@ -60,6 +60,7 @@ class Program:
       threads: how many its runs use.
       parallel_regions: True if independent parts of a method run at the same time.
       keep_plan: True if methods use the memory of their largest sizes at all sizes.
+      kernels: shared libraries with kernels of your own operators.
       methods: MethodInfo by name; those that etx adds itself are left out.
       constants: values of constant methods by name.
       state: StateInfo by full name; empty for files of the stock exporter.
@@ -72,17 +73,20 @@ class Program:
     def __init__(
         self, path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
         parallel_regions: bool = False, keep_plan: bool = False,
+        kernels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.path = Path(path).absolute()
         self.threads = threads
         self.parallel_regions = bool(parallel_regions)
         self.keep_plan = bool(keep_plan)
+        self.kernels = tuple(Path(item).absolute() for item in paths_of(kernels))
         self._data = tuple(Path(item).absolute() for item in data)
         self._marks = _marks_of((self.path, *self._data))
         data_paths = tuple(bytes_of(item) for item in self._data)
         try:
             self._native = _runtime.File(
-                bytes_of(self.path), threads, data_paths, self.parallel_regions, self.keep_plan
+                bytes_of(self.path), threads, data_paths, self.parallel_regions, self.keep_plan,
+                tuple(map(bytes_of, self.kernels)),
             )
         except _errors.FileError as refused:
             # The library was given bytes and has no path for its message.
@@ -247,7 +251,8 @@ class Program:
         if _marks_of((self.path, *self._data)) != self._marks:
             self.__dict__.pop("fingerprint", None)  # computed again from the new bytes
         data = tuple(map(str, self._data))
-        options = (self.threads, data, self.parallel_regions, self.keep_plan)
+        kernels = tuple(map(str, self.kernels))
+        options = (self.threads, data, self.parallel_regions, self.keep_plan, kernels)
         return _open_again, (str(self.path), self.fingerprint, *options)
 
     def __repr__(self) -> str:
@@ -260,6 +265,7 @@ class Program:
 def load(
     path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
     parallel_regions: bool = False, keep_plan: bool = False,
+    kernels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
 ) -> Program:
     """Maps a program file (.pte, of etx or of the stock exporter) and verifies it.
 
@@ -274,16 +280,22 @@ def load(
       keep_plan: True to leave every value of a method where it lies at the largest
         sizes. Otherwise a method of varying sizes uses less memory at smaller ones.
         Results are the same.
+      kernels: shared libraries with kernels of your own operators
+        (docs/custom-operators.md). Loading a library runs its code.
 
     Raises:
       HostError: the file cannot be read.
       FileError: it is damaged or not a program.
-      ArgumentError: `threads` is not a number of threads, or a path holds a zero byte.
+      NotFoundError: a library cannot be opened.
+      UnsupportedError: a library was built for another version of etx.
+      ArgumentError: `threads` is not a number of threads, a path holds a zero byte, or
+        a kernel has other arguments than the program was planned for.
     """
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         raise _errors.ArgumentError(f"'threads' is {threads!r}, expected a number from 1 on")
     return Program(
-        path, threads=threads, data=data, parallel_regions=parallel_regions, keep_plan=keep_plan
+        path, threads=threads, data=data, parallel_regions=parallel_regions,
+        keep_plan=keep_plan, kernels=kernels,
     )
 
 
@@ -312,11 +324,12 @@ def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
 
 def _open_again(
     path: str, fingerprint: str, threads: int, data: tuple[str, ...], parallel_regions: bool,
-    keep_plan: bool,
+    keep_plan: bool, kernels: tuple[str, ...],
 ) -> Program:
     """Unpickles a program."""
     program = Program(
-        path, threads=threads, data=data, parallel_regions=parallel_regions, keep_plan=keep_plan
+        path, threads=threads, data=data, parallel_regions=parallel_regions,
+        keep_plan=keep_plan, kernels=kernels,
     )
     if program.fingerprint != fingerprint:
         raise _errors.FileError(

@@ -24,6 +24,7 @@
 #define Py_LIMITED_API 0x030B0000  // one binary for Python 3.11 and later
 #include <Python.h>
 
+#include "cli/kernels/kernel_set.h"
 #include "runtime/module/module.h"
 #include "runtime/module/module_regions.h"
 #include "runtime/pool/instance_pool.h"
@@ -34,6 +35,7 @@ enum { ETX_PY_LOCAL_INPUTS = 16 };
 
 typedef struct etx_py_file {
   PyObject_HEAD etx_module module;  // the mapped file; runs nothing itself
+  etx_kernel_set kernels;           // of this build and of libraries
   etx_thread_pool pool;
   void* pool_memory;    // NULL: no threads
   long pool_process;    // that started the threads

@@ -45,10 +45,11 @@ static void close_file(etx_py_file* file) {
   if (!file->is_open) return;
   file->is_open = false;
   etx_module_close(&file->module);
+  etx_kernel_set_close(&file->kernels);
   close_threads(file);
 }
 
-// Paths of data files, borrowed from a tuple of bytes.
+// Paths, borrowed from a tuple of bytes.
 static bool paths_of(PyObject* data, const char*** out_paths, size_t* out) {
   const Py_ssize_t count = PyTuple_Size(data);
   if (count < 0) return false;
@@ -69,6 +70,33 @@ static bool paths_of(PyObject* data, const char*** out_paths, size_t* out) {
   return true;
 }
 
+// Opens shared libraries of kernels. Without any, the kernels are those of the
+// build.
+static bool open_kernels(etx_py_file* file, PyObject* libraries,
+                         etx_diag* diag) {
+  const char** paths = NULL;
+  size_t count = 0;
+  if (PyTuple_Size(libraries) == 0) return true;
+  if (!paths_of(libraries, &paths, &count)) return false;
+  const etx_status status =
+      etx_kernel_set_open(&file->kernels, paths, count, diag);
+  PyMem_Free((void*)paths);
+  if (status == ETX_OK) return true;
+  etx_py_fail(status, diag, NULL);
+  return false;
+}
+
+static etx_status open_checked(etx_py_file* file, const char* path,
+                               const etx_module_options* options,
+                               etx_diag* diag) {
+  ETX_TRY(etx_module_open(&file->module, path, options, diag));
+  if (options->kernels == NULL) return ETX_OK;
+  const etx_status status =
+      etx_kernel_set_check(&file->kernels, &file->module.program.pte, diag);
+  if (status != ETX_OK) etx_module_close(&file->module);
+  return status;
+}
+
 static bool open_module(etx_py_file* file, const char* path, PyObject* data,
                         bool keeps_plan, etx_diag* diag) {
   const char** paths = NULL;
@@ -77,13 +105,13 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
   if (!paths_of(data, &paths, &count)) return false;
   const etx_limits limits = {.keeps_plan = keeps_plan};
   const etx_module_options options = {
+      .kernels = file->kernels.rows == NULL ? NULL : &file->kernels.table,
       .limits = &limits,
       .data_paths = paths,
       .data_path_count = count,
       .parallel = file->pool_memory == NULL ? NULL : &file->pool.parallel,
   };
-  Py_BEGIN_ALLOW_THREADS status =
-      etx_module_open(&file->module, path, &options, diag);
+  Py_BEGIN_ALLOW_THREADS status = open_checked(file, path, &options, diag);
   Py_END_ALLOW_THREADS PyMem_Free((void*)paths);
   if (status == ETX_OK) return true;
   etx_py_fail(status, diag, NULL);
@@ -91,7 +119,7 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
 }
 
 // File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool,
-//      keeps_plan: bool)
+//      keeps_plan: bool, kernels: tuple[bytes, ...])
 static PyObject* file_new(PyTypeObject* type, PyObject* args,
                           PyObject* kwargs) {
   const char* path = NULL;
@@ -99,19 +127,25 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
   int regions = 0;
   int keeps_plan = 0;
   PyObject* data = NULL;
+  PyObject* kernels = NULL;
   etx_diag diag;
   (void)kwargs;
-  if (!PyArg_ParseTuple(args, "ynO!pp", &path, &threads, &PyTuple_Type, &data,
-                        &regions, &keeps_plan)) {
+  if (!PyArg_ParseTuple(args, "ynO!ppO!", &path, &threads, &PyTuple_Type, &data,
+                        &regions, &keeps_plan, &PyTuple_Type, &kernels)) {
     return NULL;
   }
   const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   etx_py_file* const file = (etx_py_file*)allocate(type, 0);
   if (file == NULL) return NULL;
   etx_diag_init(&diag);
+  if (!open_kernels(file, kernels, &diag)) {
+    Py_DECREF((PyObject*)file);
+    return NULL;
+  }
   if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
       !open_module(file, path, data, keeps_plan != 0, &diag)) {
     close_threads(file);
+    etx_kernel_set_close(&file->kernels);
     Py_DECREF((PyObject*)file);
     return NULL;
   }

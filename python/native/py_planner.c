@@ -48,6 +48,7 @@ typedef struct request {
   planner_options concurrent;
   planner_options cap;
   planner_options specialize;
+  planner_options operators;
   PyObject* progress;  // called with (stage, done, total), or None
 } request;
 
@@ -152,6 +153,10 @@ static etx_status plan_all(planner_call* plan) {
   for (size_t i = 0; i < plan->in->cap.count; ++i) {
     ETX_TRY(etx_export_cap(&module, plan->in->cap.items[i], &plan->diag));
   }
+  for (size_t i = 0; i < plan->in->operators.count; ++i) {
+    ETX_TRY(etx_export_operators(&module, plan->in->operators.items[i],
+                                 &plan->diag));
+  }
   const etx_status read = etx_export_read(
       &module, plan->in->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -248,9 +253,9 @@ static bool warn_of_former_names(const char* passes) {
   return true;
 }
 
-// plan(input, output, target, quantize, concurrent, cap, specialize, passes,
-//      layout, algorithm, source_lines, pack, pack_budget, parallel_regions,
-//      progress)
+// plan(input, output, target, quantize, concurrent, cap, specialize, operators,
+//      passes, layout, algorithm, source_lines, pack, pack_budget,
+//      parallel_regions, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
@@ -258,16 +263,18 @@ static PyObject* plan(PyObject* module, PyObject* args) {
   PyObject* concurrent = NULL;
   PyObject* cap = NULL;
   PyObject* specialize = NULL;
-  if (!PyArg_ParseTuple(args, "yO&iO!O!O!O!O&O&O&ppKpO", &in.input,
-                        text_or_none, &in.output, &in.target, &PyTuple_Type,
-                        &quantize, &PyTuple_Type, &concurrent, &PyTuple_Type,
-                        &cap, &PyTuple_Type, &specialize, text_or_none,
-                        &in.passes, text_or_none, &in.layout, text_or_none,
-                        &in.algorithm, &in.source_lines, &in.pack,
-                        &in.pack_budget, &in.parallel_regions, &in.progress) ||
+  PyObject* operators = NULL;
+  if (!PyArg_ParseTuple(
+          args, "yO&iO!O!O!O!O!O&O&O&ppKpO", &in.input, text_or_none,
+          &in.output, &in.target, &PyTuple_Type, &quantize, &PyTuple_Type,
+          &concurrent, &PyTuple_Type, &cap, &PyTuple_Type, &specialize,
+          &PyTuple_Type, &operators, text_or_none, &in.passes, text_or_none,
+          &in.layout, text_or_none, &in.algorithm, &in.source_lines, &in.pack,
+          &in.pack_budget, &in.parallel_regions, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
       !read_words(specialize, &in.specialize) ||
+      !read_words(operators, &in.operators) ||
       !warn_of_former_names(in.passes)) {
     return NULL;
   }

@@ -409,10 +409,7 @@ function put_body(unit,    i, k, t, changed, line, in_members) {
 function condition_of(path) {
   if (path ~ /\/x86\//) return "defined(__x86_64__)"
   if (path ~ /\/arm64\//) return "defined(__AARCH64EL__)"
-  if (path ~ /\/wasm\//) return "defined(__wasm__)"
-  if (path ~ /\/portable\//) {
-    return "!defined(__x86_64__) && !defined(__AARCH64EL__) && !defined(__wasm__)"
-  }
+  if (path ~ /\/portable\//) return "!defined(__x86_64__) && !defined(__AARCH64EL__)"
   if (path ~ /_file_posix\.c$/) return "!defined(ETX_CORE_ONLY) && !defined(__wasi__)"
   if (path ~ /_file_read\.c$/) return "!defined(ETX_CORE_ONLY) && defined(__wasi__)"
   if (path ~ /_host_linux\.c$/) return "defined(ETX_WITH_THREADS) && defined(__linux__)"

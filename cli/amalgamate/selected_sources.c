@@ -31,11 +31,9 @@ static const char source_start[] =
 // A processor, and what its compilers do not define.
 static const struct {
   const char* name;
-  bool is_x86, is_arm64, is_wasm;
-} machines[] = {{"x86", true, false, false},
-                {"arm64", false, true, false},
-                {"wasm", false, false, true},
-                {"portable", false, false, false}};
+  bool is_x86, is_arm64;
+} machines[] = {
+    {"x86", true, false}, {"arm64", false, true}, {"portable", false, false}};
 
 bool etx_sources_machine_is_known(const char* machine) {
   for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
@@ -51,8 +49,6 @@ static etx_status state_machine(etx_source* source, const char* machine) {
                              machines[i].is_x86 ? "1" : NULL));
     ETX_TRY(etx_source_state(source, "__AARCH64EL__",
                              machines[i].is_arm64 ? "1" : NULL));
-    ETX_TRY(
-        etx_source_state(source, "__wasm__", machines[i].is_wasm ? "1" : NULL));
   }
   return ETX_OK;
 }

@@ -9,7 +9,7 @@
 
 typedef struct etx_sources_choice {
   bool has_module;          // with the functions that need files and a heap
-  const char* machine;      // "x86", "arm64", "wasm", "portable"; NULL: all
+  const char* machine;      // "x86", "arm64", "portable"; NULL: all
   const char* const* kept;  // more functions that the application calls
   size_t kept_count;
 } etx_sources_choice;

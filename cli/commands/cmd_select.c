@@ -182,7 +182,7 @@ static etx_exit check_sources(const select_options* options) {
   if (options->machine != NULL &&
       !etx_sources_machine_is_known(options->machine)) {
     return etx_usage_error_report(
-        "select", "--machine '%s', expected x86, arm64, wasm or portable",
+        "select", "--machine '%s', expected x86, arm64 or portable",
         options->machine);
   }
   if (options->package != NULL &&
@@ -476,7 +476,7 @@ int etx_cmd_select(int argc, char** argv) {
                    &options.layer),
           ETX_TEXT(
               "machine", 0, "NAME",
-              "the processor of these sources: x86, arm64, wasm or portable\n"
+              "the processor of these sources: x86, arm64 or portable\n"
               "(default: all)",
               &options.machine),
           ETX_LIST("keep", 0, "FUNCTION",

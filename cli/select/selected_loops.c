@@ -48,9 +48,11 @@ static void add_word(const char* word, size_t size, uint32_t dtypes,
 
 // Chains are computed in float32, whatever the types of their call are.
 static void add_steps(uint64_t steps, uint32_t calls[ETX_LOOP_COUNT]) {
-  for (uint8_t step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
+  for (int step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
     const char* const word = word_of_step[step];
-    if (word == NULL || (steps & etx_chain_step_bit(step)) == 0) continue;
+    if (word == NULL || (steps & etx_chain_step_bit((uint8_t)step)) == 0) {
+      continue;
+    }
     add_word(word, strlen(word), UINT32_C(1) << ETX_DTYPE_FLOAT32, calls);
   }
 }

@@ -199,6 +199,7 @@ static inline bool etx_op_only_sizes(const etx_op* op) {
   return op->id == ETX_OP_empty_out || op->id == ETX_OP_empty_dim_order_out;
 }
 
+// True if results of equal calls differ, because the operator draws numbers.
 static inline bool etx_op_draws_random_numbers(const etx_op* op) {
   return op->id == ETX_OP_rand_out || op->id == ETX_OP_randn_out ||
          op->id == ETX_OP_native_dropout_out;

@@ -24,20 +24,26 @@
 // integers from INT64_MIN to INT64_MIN / 2 cannot be represented; readers
 // refuse them.
 typedef int64_t etx_dim;
+// The largest handle.
 #define ETX_DIM_HANDLE (INT64_MIN / 2)
 
+// True for a number, false for a handle.
 static inline bool etx_dim_is_number(etx_dim dim) {
   return dim > ETX_DIM_HANDLE;
 }
 
 // Arithmetic over handles. Only called if at least one operand is a handle.
 typedef struct etx_dim_math {
-  void* context;
+  void* context;  // handed to all functions
+  // The sum.
   etx_status (*add)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  // The product.
   etx_status (*multiply)(void* context, etx_dim a, etx_dim b, etx_dim* out);
   // Rounds toward minus infinity, as Python's //.
   etx_status (*floor_divide)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  // The smaller one.
   etx_status (*minimum)(void* context, etx_dim a, etx_dim b, etx_dim* out);
+  // The larger one.
   etx_status (*maximum)(void* context, etx_dim a, etx_dim b, etx_dim* out);
   // True if equal for every value of the symbols.
   bool (*equal)(void* context, etx_dim a, etx_dim b);
@@ -49,10 +55,11 @@ typedef struct etx_dim_math {
 // used in shapes passed to `output`.
 #define ETX_DTYPE_FROM_OUT ETX_DTYPE_COUNT
 
+// Type and sizes of a tensor.
 typedef struct etx_shape {
-  etx_dtype dtype;
-  uint8_t rank;
-  etx_dim dims[ETX_MAX_RANK];
+  etx_dtype dtype;             // of the elements
+  uint8_t rank;                // number of dimensions
+  etx_dim dims[ETX_MAX_RANK];  // their sizes, `rank` of them
 } etx_shape;
 
 // The kind of an argument.
@@ -66,15 +73,17 @@ typedef enum etx_shape_kind {
   ETX_SHAPE_LIST,  // of any of the above; items are read one by one
 } etx_shape_kind;
 
+// The call of an operator whose outputs get their sizes.
 typedef struct etx_shape_call {
-  const etx_op* op;
+  const etx_op* op;          // the operator
   const etx_dim_math* math;  // NULL: all sizes are numbers
   etx_diag* diag;            // may be NULL
 
   // Callbacks that read the arguments. `argument` is a position in the schema;
   // `item` is the position in a list, and 0 otherwise.
   void* context;
-  etx_shape_kind (*kind)(void* context, size_t argument);
+  etx_shape_kind (*kind)(void* context, size_t argument);  // of an argument
+  // Number of items of a list.
   size_t (*list_count)(void* context, size_t argument);
   // False if the item is None (a Tensor?[] list, an optional tensor).
   bool (*tensor)(void* context, size_t argument, size_t item,
@@ -107,22 +116,28 @@ static inline etx_status etx_shape_infer(etx_shape_call* call) {
 // Arithmetic for shape functions and their callers.
 etx_status etx_dim_add(const etx_shape_call* call, etx_dim a, etx_dim b,
                        etx_dim* out);
+// The same for a difference.
 etx_status etx_dim_subtract(const etx_shape_call* call, etx_dim a, etx_dim b,
                             etx_dim* out);
+// The same for a product.
 etx_status etx_dim_multiply(const etx_shape_call* call, etx_dim a, etx_dim b,
                             etx_dim* out);
+// The same for a quotient, rounded toward minus infinity.
 etx_status etx_dim_floor_divide(const etx_shape_call* call, etx_dim a,
                                 etx_dim b, etx_dim* out);
+// The same for the smaller one.
 etx_status etx_dim_minimum(const etx_shape_call* call, etx_dim a, etx_dim b,
                            etx_dim* out);
+// The same for the larger one.
 etx_status etx_dim_maximum(const etx_shape_call* call, etx_dim a, etx_dim b,
                            etx_dim* out);
 
 // Questions about sizes. Those of the first group set `undecided` if the answer
 // depends on the values of the symbols, or may do.
 //
-// True if `a` equals `b`, or `number`, for every value of the symbols.
+// True if `a` equals `b` for every value of the symbols.
 bool etx_dim_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
+// True if `dim` equals `number` for every value of the symbols.
 bool etx_dim_is(const etx_shape_call* call, etx_dim dim, int64_t number);
 // True if no value of the symbols makes `a` equal to `b`.
 bool etx_dim_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
@@ -136,7 +151,9 @@ void etx_dim_bounds(const etx_shape_call* call, etx_dim a, int64_t* low,
 // The same without `undecided`: for callers that refuse "no", or for which both
 // answers lead to the same result.
 bool etx_dim_always_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
+// etx_dim_is without `undecided`.
 bool etx_dim_always_is(const etx_shape_call* call, etx_dim dim, int64_t number);
+// True if `dim` is a handle. Without `undecided`.
 bool etx_dim_is_symbolic(const etx_shape_call* call, etx_dim dim);
 
 // A size for a message: the number, or the upper bound of a symbolic size.

@@ -1,6 +1,7 @@
 # Packages of `etx select --package`: their sources compile without warnings, and
 # the example computes what the libraries of this build compute.
 include(${SOURCE}/project.cmake)
+string(REPLACE "|" ";" LIBRARIES "${LIBRARIES}")
 file(WRITE ${WORK}/main.c "#include <stdio.h>
 #include \"etx_example.h\"
 static void write_line(const char* line) { puts(line); }

@@ -28,6 +28,7 @@ extern "C" {
 #include "runtime/module/module.h"
 #include "runtime/pool/instance_pool.h"
 #include "runtime/regions.h"
+#include "runtime/size_values.h"
 #include "runtime/threads/thread_pool.h"
 #include "runtime/trace/call_trace.h"
 #include "runtime/variants.h"

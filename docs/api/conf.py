@@ -37,8 +37,9 @@ nitpick_ignore = [
         "uint64_t", "uintptr_t", "va_list",
         "etx_host_gate", "etx_host_thread", "etx_instance_pool_slot", "etx_instance_pool_words",
         "etx_late_version", "etx_layout_block", "etx_method_input", "etx_method_record",
-        "etx_method_regions", "etx_method_variants", "etx_scratch_member",
-        "etx_size_expression", "etx_size_record", "etx_size_tensor", "etx_method_step", "etx_method_tensor", "etx_module_method", "etx_shape_call",
+        "etx_method_regions", "etx_method_variants", "etx_once_functions", "etx_operator_cache",
+        "etx_scratch_member",
+        "etx_size_expression", "etx_size_record", "etx_size_tensor", "etx_method_step", "etx_method_tensor", "etx_module_method",
     )
 ]
 

@@ -152,7 +152,7 @@ check_budget speed-small/kernels.so 1504000
 check_budget size-all/kernels.so 1003000
 check_budget size-small/kernels.so 768000
 check_budget size-all/core-format-alone.so 97000
-check_budget size-all/core-image 82000
+check_budget size-all/core-image 83000
 check_budget size-silent/core-image 57500
 check_budget image-static/core-image 24488
 check_budget image-least/core-image 15016

@@ -226,7 +226,8 @@ static bool run_size_program(etx_method* method) {
   if (etx_scratch_is_compacted(method)) etx_scratch_compaction_restart(method);
   if (method->flow != method->sizes.flow || !etx_size_program_run(method)) {
     etx_size_program_detach(method);
-    if (has_flow) method->sizes.is_used = false;
+    // With what is left to the run at these sizes, it is built again.
+    if (has_flow) method->sizes.is_tried = method->sizes.is_used = false;
     return false;
   }
   if (method->inputs_moved) etx_method_update_pointers(method);

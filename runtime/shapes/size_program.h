@@ -11,8 +11,9 @@
 // In a method with jumps or late values (late_values.h), the program has what
 // is known ahead. Which values are late does not depend on sizes in the
 // programs of exporters, so they stay as the phase before building found them;
-// what is late is left to the run. A phase in which that does not succeed, such
-// as one for which a branch is not valid, ends the use of the program.
+// what is late is left to the run. After a phase in which that does not
+// succeed, such as one for which a branch is not valid, the program is built
+// again; that branch is left to the run from then on.
 //
 // Shape functions and prepare depend on types, sizes, strides and numbers only.
 // Records of the same operator whose arguments agree in these for all values of

@@ -162,6 +162,18 @@ static etx_status middle_of_numbers(etx_builder* builder, uint32_t self,
                       half, 2, out_index);
 }
 
+// The sorted values and their positions at `index` of each row.
+static etx_status gather_pair(etx_builder* builder, const uint32_t* all,
+                              size_t axis, uint32_t index, uint32_t* pair) {
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_arg args[] = {etx_ir_value_arg(all[i]),
+                               etx_ir_int((etx_dim)axis),
+                               etx_ir_value_arg(index)};
+    ETX_TRY(etx_build_op(builder, ETX_OP_gather_out, args, 3, &pair[i]));
+  }
+  return ETX_OK;
+}
+
 static etx_status find_nanmedian(etx_builder* builder, uint32_t self,
                                  size_t axis, etx_dim size, uint32_t* pair) {
   uint32_t all[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
@@ -171,13 +183,7 @@ static etx_status find_nanmedian(etx_builder* builder, uint32_t self,
   }
   ETX_TRY(middle_of_numbers(builder, self, axis, size, &index));
   ETX_TRY(etx_build_sorted(builder, self, (etx_dim)axis, false, false, all));
-  for (size_t i = 0; i < 2; ++i) {
-    const etx_ir_arg args[] = {etx_ir_value_arg(all[i]),
-                               etx_ir_int((etx_dim)axis),
-                               etx_ir_value_arg(index)};
-    ETX_TRY(etx_build_op(builder, ETX_OP_gather_out, args, 3, &pair[i]));
-  }
-  return ETX_OK;
+  return gather_pair(builder, all, axis, index, pair);
 }
 
 // median.dim, nanmedian.dim(self, dim, keepdim)
@@ -329,13 +335,7 @@ static etx_status find_mode(etx_builder* builder, uint32_t self, size_t axis,
   const etx_ir_arg largest[] = {etx_ir_value_arg(index),
                                 etx_ir_int((etx_dim)axis), etx_ir_bool(true)};
   ETX_TRY(etx_build_op(builder, ETX_OP_argmax_out, largest, 3, &index));
-  for (size_t i = 0; i < 2; ++i) {
-    const etx_ir_arg args[] = {etx_ir_value_arg(all[i]),
-                               etx_ir_int((etx_dim)axis),
-                               etx_ir_value_arg(index)};
-    ETX_TRY(etx_build_op(builder, ETX_OP_gather_out, args, 3, &pair[i]));
-  }
-  return ETX_OK;
+  return gather_pair(builder, all, axis, index, pair);
 }
 
 // mode(self, dim, keepdim)

@@ -14,22 +14,9 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 
-
-def run(*words, cwd=None, code=0):
-    done = subprocess.run([str(w) for w in words], cwd=cwd, text=True,
-                          capture_output=True)
-    if done.returncode != code:
-        sys.exit(f"{words} ended with {done.returncode}, expected {code}:\n"
-                 f"{done.stdout}{done.stderr}")
-    return done
-
-
-def expect(condition, text):
-    if not condition:
-        sys.exit(text)
+from selected_application import build_application, expect, run
 
 
 class Checks:
@@ -107,20 +94,6 @@ class Checks:
         expect(not (self.folder / "refused").exists(),
                "a refused selection leaves files")
 
-    def program(self, name, selected):
-        app = self.folder / name
-        libraries = [self.build / f"libetx_{n}.a" for n in
-                     ("module", "shared_memory", "runtime", "format")]
-        sources = [self.source / "tests/install/app.c"]
-        words = [f"-I{self.build / 'include'}"]
-        if selected is not None:
-            words.append(f"-I{selected}")
-            sources.append(selected / "etx_selected.c")
-        run(self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror",
-            "-DETX_HEADER=<etx/etx.h>", *words, *sources, "-o", app,
-            "-Wl,--gc-sections", *libraries, "-lm")
-        return app
-
     def missing_cells(self, plan, selected, methods):
         """Each cell that is taken away by hand must be missed when loading."""
         table = selected / "etx_selected.c"
@@ -135,7 +108,7 @@ class Checks:
             table.write_text(text.replace(
                 masks.group(1),
                 "".join(f"    UINT32_C(0x{c}),\n" for c in less)))
-            app = self.program("less", selected)
+            app = build_application(self, "less", selected)
             done = subprocess.run([app, plan, *methods], text=True,
                                   capture_output=True)
             expect(done.returncode != 0 and "has no" in
@@ -155,8 +128,8 @@ class Checks:
         methods = [m["name"] for m in facts["methods"]
                    if not m["name"].startswith("et_module_init")]
         expect(methods, "gru has no methods")
-        full = self.program("full", None)
-        small = self.program("small", out)
+        full = build_application(self, "full", None)
+        small = build_application(self, "small", out)
         expected = run(full, plan, *methods).stdout
         expect(run(small, plan, *methods).stdout == expected,
                "the selected kernels give other results")

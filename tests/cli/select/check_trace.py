@@ -19,9 +19,9 @@ import argparse
 import json
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
+
+from selected_application import build_application, expect, run
 
 CAPS = {"routed": ("indices.u0=64", "spread.u0=64", "unlimited.u0=64")}
 TYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5,
@@ -65,19 +65,6 @@ SELECT_LACKS = {
     "sizes": "dynamic_sizes",
     "all": "dynamic_sizes",
 }
-
-
-def run(*words, code=0):
-    done = subprocess.run([str(w) for w in words], text=True, capture_output=True)
-    if done.returncode != code:
-        sys.exit(f"{words} ended with {done.returncode}, expected {code}:\n"
-                 f"{done.stdout}{done.stderr}")
-    return done
-
-
-def expect(condition, text):
-    if not condition:
-        sys.exit(text)
 
 
 def rows_of(text, key):
@@ -135,21 +122,6 @@ class Checks:
             ran.setdefault(event["name"], set()).update(TYPES[t] for t in types)
         return ran
 
-    def application(self, name, selected):
-        """The application of check_select.py, with a selected table or all."""
-        app = self.folder / name
-        libraries = [self.build / f"libetx_{n}.a" for n in
-                     ("module", "shared_memory", "runtime", "format")]
-        sources = [self.source / "tests/install/app.c"]
-        words = [f"-I{self.build / 'include'}"]
-        if selected is not None:
-            words.append(f"-I{selected}")
-            sources.append(selected / "etx_selected.c")
-        run(self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror",
-            "-DETX_HEADER=<etx/etx.h>", *words, *sources, "-o", app,
-            "-Wl,--gc-sections", *libraries, "-lm")
-        return app
-
     def narrowed(self):
         graphs = self.folder / "methods"
         graphs.mkdir()
@@ -165,12 +137,12 @@ class Checks:
         done = run(self.etx, "select", program, *everything, "--narrow", "-o",
                    whole)
         expect("left out" not in done.stdout, done.stdout)
-        full = run(self.application("full", None), program, *METHODS).stdout
-        small = run(self.application("small", whole), program, *METHODS).stdout
+        full = run(build_application(self, "full", None), program, *METHODS).stdout
+        small = run(build_application(self, "small", whole), program, *METHODS).stdout
         expect(small == full, f"a narrowed build gives\n{small}and not\n{full}")
         done = run(self.etx, "select", program, "--trace", traces["floats"],
                    "--narrow", "-o", part)
-        app = self.application("narrow", part)
+        app = build_application(self, "narrow", part)
         header = (part / "etx_selected.h").read_text()
         fingerprint = re.search(r'FINGERPRINT "(\w+)"', header)[1]
         expect("#define ETX_SELECTED_NARROWED 1" in header, header)

@@ -10,7 +10,7 @@ import warnings
 
 import torch
 import torch.nn.functional as F
-from make_varying import RawRecorder, make, varying_dims
+from make_varying import RawRecorder, call_sizes, make, varying_dims
 from torch.export import Dim
 
 warnings.filterwarnings("ignore")
@@ -56,10 +56,7 @@ def main():
         recorder.method(name, tuple(make(spec, 6) for spec in specs),
                         tuple(varying_dims(spec, dim) for spec in specs))
     for name, (specs, sizes, refused) in METHODS.items():
-        for size in sizes:
-            recorder.call(name, *(make(spec, size) for spec in specs))
-        for size in refused:
-            recorder.refuse(name, *(make(spec, size) for spec in specs))
+        call_sizes(recorder, name, specs, sizes, refused)
     recorder.write(1e-5)
 
 

@@ -8,7 +8,7 @@ sums of products along sizes that vary.
 import warnings
 
 import torch
-from make_varying import MOST, ROWS, RawRecorder, make, varying_dims
+from make_varying import MOST, ROWS, RawRecorder, call_sizes, make, varying_dims
 from torch.export import Dim
 
 warnings.filterwarnings("ignore")
@@ -74,10 +74,7 @@ def main():
         recorder.method(name, tuple(make(spec, MOST) for spec in specs),
                         tuple(varying_dims(spec, dim) for spec in specs))
     for name, (specs, sizes, refused) in METHODS.items():
-        for size in sizes:
-            recorder.call(name, *(make(spec, size) for spec in specs))
-        for size in refused:
-            recorder.refuse(name, *(make(spec, size) for spec in specs))
+        call_sizes(recorder, name, specs, sizes, refused)
     recorder.write(1e-5)
 
 

@@ -157,6 +157,13 @@ def varying_dims(spec, dim):
     return {i: dim for i, extent in enumerate(shape) if extent == "n"}
 
 
+def call_sizes(recorder, name, specs, sizes, refused):
+    for size in sizes:
+        recorder.call(name, *(make(spec, size) for spec in specs))
+    for size in refused:
+        recorder.refuse(name, *(make(spec, size) for spec in specs))
+
+
 def export_known_sizes(recorder):
     rows = {0: Dim.DYNAMIC(max=MOST)}
     three = torch.tensor([1, 2, 2])
@@ -195,10 +202,7 @@ def main():
     export_known_sizes(recorder)
     recorder.model.count.zero_()
     for name, (_, specs, sizes, refused) in METHODS.items():
-        for size in sizes:
-            recorder.call(name, *(make(spec, size) for spec in specs))
-        for size in refused:
-            recorder.refuse(name, *(make(spec, size) for spec in specs))
+        call_sizes(recorder, name, specs, sizes, refused)
     # Two sizes that the program compares, or that must be equal.
     recorder.refuse("gather", make(ROWS, 2), make(INDEX, 3))
     recorder.call("gather", make(ROWS, 4), make(INDEX, 3))

@@ -114,6 +114,7 @@ typedef struct etx_port_info {
   bool is_mutable;        // input that the method writes
   bool varies;            // Int input that may take any value of a symbol
   int32_t mutated_input;  // output: see etx_blob_output; -1 otherwise
+  etx_text sizes;         // output of varying sizes: "b, 8"; empty otherwise
 } etx_port_info;
 
 // Finds a method's plan. ETX_NOT_FOUND, with a message, if there is none.

@@ -114,7 +114,12 @@ void etx_port_print_type(const etx_program* program, etx_text method,
     return;
   }
   const etx_pte_tensor* const tensor = &port->info.value.as.tensor;
+  const etx_text sizes = port->info.sizes;
   fprintf(out, "%s[", etx_dtype_name(tensor->dtype));
+  if (sizes.size > 0) {
+    fprintf(out, "%.*s]", (int)sizes.size, sizes.data);
+    return;
+  }
   bool has_symbol = false;
   for (size_t i = 0; i < tensor->rank; ++i) {
     if (i != 0) fputs(", ", out);

@@ -77,6 +77,9 @@ static json_t* json_of_port(const etx_program* program, etx_text method,
     set(object, "dims", json_of_dims(program, method, port, rank));
   } else {
     set(object, "mutated_input", json_integer(port->info.mutated_input));
+    if (port->info.sizes.size > 0) {
+      set(object, "sizes", etx_json_text(port->info.sizes));
+    }
   }
   return object;
 }

@@ -4,6 +4,7 @@
 // outs included, and the slot of the result.
 
 #include "exporter/emit/emit_internal.h"
+#include "exporter/host/text_buffer.h"
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/own_operators.h"
 #include "exporter/placement/view_rules.h"
@@ -445,8 +446,9 @@ static void emit_mutated_inputs(etx_emit_method* m, inputs_and_outputs* p) {
     const size_t at = p->output_count++;
     p->outputs[at] = (int32_t)m->input_index[mutation->target];
     p->output_rows[at] =
-        (etx_blob_output){m->method->inputs[mutation->target].name,
-                          ETX_LIFETIME_SCRATCH, (int32_t)mutation->target};
+        (etx_blob_output){.name = m->method->inputs[mutation->target].name,
+                          .lifetime = ETX_LIFETIME_SCRATCH,
+                          .mutated_input = (int32_t)mutation->target};
   }
 }
 
@@ -466,6 +468,28 @@ static etx_status emit_number(etx_emit_method* m, uint32_t value,
   return etx_emit_call(m, etx_op_at(ETX_OP_local_scalar_dense), arguments, 2);
 }
 
+// "b, 2*t + 1, 8" if some size of the output varies, for people who read what a
+// program gives.
+static etx_status sizes_text(etx_emit_method* m, const etx_ir_output* output,
+                             etx_text* out) {
+  *out = (etx_text){NULL, 0};
+  if (output->arg.kind != ETX_IR_ARG_VALUE || output->is_number) return ETX_OK;
+  const etx_shape* const shape =
+      &m->method->values[output->arg.as.value].shape;
+  etx_text_buffer text = {.pool = m->emit->pool};
+  bool varies = false;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    etx_text size = {NULL, 0};
+    if (!etx_dim_is_number(shape->dims[i])) varies = true;
+    ETX_TRY(
+        etx_symbols_print(m->symbols, shape->dims[i], m->emit->pool, &size));
+    if (i != 0) etx_text_put_string(&text, ", ");
+    etx_text_put_text(&text, size);
+  }
+  if (varies) *out = (etx_text){text.data, text.size};
+  return text.status;
+}
+
 static etx_status emit_outputs(etx_emit_method* m, inputs_and_outputs* p) {
   emit_mutated_inputs(m, p);
   for (size_t i = 0; i < m->method->output_count; ++i) {
@@ -475,8 +499,10 @@ static etx_status emit_outputs(etx_emit_method* m, inputs_and_outputs* p) {
     ETX_TRY(output->is_number ? emit_number(m, output->arg.as.value, &index)
                               : etx_emit_any(m, &output->arg, &index));
     p->outputs[at] = (int32_t)index;
-    p->output_rows[at] =
-        (etx_blob_output){output->name, lifetime_of(m, output), -1};
+    p->output_rows[at] = (etx_blob_output){.name = output->name,
+                                           .lifetime = lifetime_of(m, output),
+                                           .mutated_input = -1};
+    ETX_TRY(sizes_text(m, output, &p->output_rows[at].sizes));
   }
   return ETX_OK;
 }

@@ -151,6 +151,34 @@ static etx_status narrow_symbol(etx_ir_method* method, const etx_yaml* key,
   return etx_ir_refresh_sizes(method);
 }
 
+// Gives the symbol of `size` another name. Archives name symbols by numbers.
+static etx_status name_symbol(etx_ir_method* method, const etx_yaml* node,
+                              etx_dim size, etx_diag* diag) {
+  etx_symbols* const symbols = &method->symbols;
+  uint32_t index = 0, other = 0;
+  int64_t factor = 0, offset = 0;
+  ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "name", diag));
+  if (!etx_symbols_affine(symbols, size, &index, &factor, &offset)) {
+    return etx_yaml_fail(node, diag,
+                         "the size is fixed or depends on several symbols: "
+                         "'%t' can name one symbol only",
+                         node->text);
+  }
+  if (!etx_symbols_is_name(node->text)) {
+    return etx_yaml_fail(node, diag,
+                         "'%t' cannot name a dimension: expected letters, "
+                         "digits and '_', and neither 'min' nor 'max'",
+                         node->text);
+  }
+  if (etx_symbols_find(symbols, node->text, &other) && other != index) {
+    return etx_yaml_fail(node, diag,
+                         "another size of method '%t' has the name '%t'",
+                         method->name, node->text);
+  }
+  symbols->symbols[index].name = node->text;
+  return ETX_OK;
+}
+
 etx_status etx_program_dim(etx_program_file* program, const etx_yaml* key,
                            const etx_yaml* bounds, etx_diag* diag) {
   etx_ir_method* method = NULL;
@@ -161,11 +189,14 @@ etx_status etx_program_dim(etx_program_file* program, const etx_yaml* key,
   ETX_TRY(split_index(key, &name, &dim, diag));
   ETX_TRY(find_size(method, key, name, dim, &size, diag));
   ETX_TRY(etx_yaml_expect(bounds, ETX_YAML_MAP, "dims", diag));
-  ETX_TRY(etx_yaml_check_keys(bounds, "min max", diag));
+  ETX_TRY(etx_yaml_check_keys(bounds, "min max name", diag));
   const etx_yaml* const minimum = etx_yaml_find(bounds, "min");
   const etx_yaml* const maximum = etx_yaml_find(bounds, "max");
   if (minimum != NULL) ETX_TRY(etx_yaml_int(minimum, "min", &low, diag));
+  const etx_yaml* const symbol = etx_yaml_find(bounds, "name");
   if (maximum != NULL) ETX_TRY(etx_yaml_int(maximum, "max", &high, diag));
+  if (symbol != NULL) ETX_TRY(name_symbol(method, symbol, size, diag));
+  if (minimum == NULL && maximum == NULL && symbol != NULL) return ETX_OK;
   return narrow_symbol(method, key, size, low, high, diag);
 }
 

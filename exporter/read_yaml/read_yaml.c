@@ -9,22 +9,11 @@
 
 // ---------------------------------------------------------------- dims
 
-static bool is_identifier(etx_text name) {
-  for (size_t i = 0; i < name.size; ++i) {
-    const char c = name.data[i];
-    const bool is_letter =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    if (!is_letter && !(i > 0 && c >= '0' && c <= '9')) return false;
-  }
-  return name.size != 0 && !etx_text_is(name, "min") &&
-         !etx_text_is(name, "max");
-}
-
 static etx_status read_dim(etx_yaml_method* m, const etx_yaml* key,
                            const etx_yaml* bounds, etx_diag* diag) {
   int64_t low = 0, high = 0;
   uint32_t index = 0;
-  if (!is_identifier(key->text)) {
+  if (!etx_symbols_is_name(key->text)) {
     return etx_yaml_fail(key, diag,
                          "'%t' cannot name a dimension: expected letters, "
                          "digits and '_', and neither 'min' nor 'max'",

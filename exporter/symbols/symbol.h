@@ -186,6 +186,10 @@ ETX_MUST_USE etx_status etx_symbols_top(etx_symbols* symbols, etx_dim dim,
 ETX_MUST_USE etx_status etx_symbols_parse(etx_symbols* symbols, etx_text text,
                                           etx_dim* out, etx_diag* diag);
 
+// True if `name` may stand for a size in such a text: letters, digits and '_',
+// no digit first, and neither "min" nor "max".
+bool etx_symbols_is_name(etx_text name);
+
 // Prints a text from which etx_symbols_parse gives the same size.
 ETX_MUST_USE etx_status etx_symbols_print(const etx_symbols* symbols,
                                           etx_dim dim, etx_pool* pool,

@@ -298,6 +298,15 @@ static void print_dim(size_printer* p, etx_dim dim) {
   }
 }
 
+bool etx_symbols_is_name(etx_text name) {
+  for (size_t i = 0; i < name.size; ++i) {
+    const char c = name.data[i];
+    if (!is_name(c) && !(i > 0 && is_digit(c))) return false;
+  }
+  return name.size != 0 && !etx_text_is(name, "min") &&
+         !etx_text_is(name, "max");
+}
+
 etx_status etx_symbols_print(const etx_symbols* symbols, etx_dim dim,
                              etx_pool* pool, etx_text* out) {
   size_printer p = {symbols, pool, NULL, 0, 0, ETX_OK};

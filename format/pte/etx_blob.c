@@ -157,10 +157,18 @@ size_t etx_blob_output_count(const etx_blob* blob, size_t method) {
 
 etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
                                    size_t index) {
-  etx_blob_output output = {{NULL, 0}, ETX_LIFETIME_SCRATCH, -1};
+  etx_blob_output output = {{NULL, 0}, ETX_LIFETIME_SCRATCH, -1, {NULL, 0}};
   read_row(blob, method, ETX_BLOB_Method_outputs, index, output_members,
            &output);
   return output;
+}
+
+etx_text etx_blob_output_sizes(const etx_blob* blob, size_t method,
+                               size_t index) {
+  const etx_fb_vector outputs = rows_of(blob, method, ETX_BLOB_Method_outputs);
+  return etx_fb_string(&blob->fb,
+                       etx_fb_table_at(&blob->fb, outputs, (uint32_t)index),
+                       ETX_BLOB_Output_sizes);
 }
 
 size_t etx_blob_symbol_count(const etx_blob* blob, size_t method) {

@@ -78,6 +78,9 @@ typedef struct etx_blob_output {
   // Position of the input that this output shows the new content of (leading
   // outputs of mutated inputs), or -1.
   int32_t mutated_input;
+  // "b, 2*t + 1, 8": expressions over the symbols, for people. Empty if all
+  // sizes are fixed. For writing; etx_blob_output_sizes reads it.
+  etx_text sizes;
 } etx_blob_output;
 
 // An input of a method.
@@ -203,6 +206,9 @@ size_t etx_blob_output_count(const etx_blob* blob, size_t method);
 // The output at `index`, which is below the count.
 etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
                                    size_t index);
+// The sizes of the output at `index`, as text, or an empty text.
+etx_text etx_blob_output_sizes(const etx_blob* blob, size_t method,
+                               size_t index);
 // Symbols of the method.
 size_t etx_blob_symbol_count(const etx_blob* blob, size_t method);
 // The symbol at `index`, which is below the count.

@@ -33,7 +33,7 @@ from ._errors import (
 from ._caches import Cache
 from ._plan import plan
 from ._pool import Pool, PoolCounts
-from ._ports import Dim, Memory, MethodInfo, Port, StateInfo
+from ._ports import Memory, MethodInfo, Port, Size, StateInfo
 from ._program import Program, load
 from ._report import Report
 from ._session import Session
@@ -44,10 +44,11 @@ __version__ = "0.1.0"
 
 # Names that need torch, and the module that defines them.
 _LATER = {
-    "Exported": "_export",
-    "MethodArg": "_method_args",
-    "MultiEntryPointExporter": "model_exporter",
-    "export": "_export",
+    "Dim": "torch.export",
+    "Exported": "._export",
+    "MethodArg": "._method_args",
+    "MultiEntryPointExporter": ".model_exporter",
+    "export": "._export",
 }
 
 
@@ -57,13 +58,17 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     try:
-        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+        return getattr(import_module(_LATER[name], __name__), name)
     except ModuleNotFoundError as cause:
         if cause.name != "torch":
             raise
         raise UnsupportedError(
             f"'etx.{name}' needs torch, which is not installed", hint="pip install torch"
         ) from cause
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -92,6 +97,7 @@ __all__ = [
     "RangeError",
     "Report",
     "Session",
+    "Size",
     "StateError",
     "StateInfo",
     "TornStateError",

@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 
 from . import _caches, _errors, _plan, _tensor_file, _trace
 from ._caches import Cache
+from ._dim_names import dim_names
 from ._method_args import MethodArg, check, joined, positional_names
 from ._report import Report
 
@@ -66,24 +67,31 @@ def shared_names(model: torch.nn.Module, name: str) -> list[str]:
 def arguments_of(name: str, method: Callable[..., Any], given: Any) -> dict[str, MethodArg]:
     """Arguments by name, from a tuple in the method's order or a dictionary, of
     MethodArgs or plain examples."""
+    names, rest = positional_names(method)
     if isinstance(given, Mapping):
-        pairs = list(given.items())
+        pairs = [
+            (key, _joined(name, key, arg) if key == rest and isinstance(arg, (tuple, list)) else arg)
+            for key, arg in given.items()
+        ]
     else:
         if not isinstance(given, (tuple, list)):
             given = (given,)
-        names, rest = positional_names(method)
         if len(given) > len(names) and rest is None:
             raise _errors.ArgumentError(
                 f"method '{name}' takes {len(names)} arguments, {len(given)} examples were given"
             )
         pairs = list(zip(names, given))
         if len(given) > len(names):
-            more = [
-                check(name, f"{rest}[{i}]", _as_method_arg(arg))
-                for i, arg in enumerate(given[len(names) :])
-            ]
-            pairs.append((rest, joined(more)))
+            assert rest is not None
+            pairs.append((rest, _joined(name, rest, given[len(names) :])))
     return {key: check(name, key, _as_method_arg(arg)) for key, arg in pairs}
+
+
+def _joined(method: str, rest: str, given: Sequence[Any]) -> MethodArg:
+    """What `*args` of a method gets, as one argument."""
+    return joined(
+        [check(method, f"{rest}[{i}]", _as_method_arg(arg)) for i, arg in enumerate(given)]
+    )
 
 
 def _as_method_arg(given: Any) -> MethodArg:
@@ -99,6 +107,7 @@ class Exported:
       constants: values of constant methods.
       initial: initial values of state by name, instead of the model's.
       caches: Cache by the name of a state, of a module or a pattern.
+      dim_names: names of varying sizes by place: {"encode.tokens[1]": "length"}.
     """
 
     def __init__(
@@ -108,12 +117,14 @@ class Exported:
         constants: Mapping[str, Any] | None = None,
         initial: Mapping[str, torch.Tensor] | None = None,
         caches: Mapping[str, Cache] | None = None,
+        dim_names: Mapping[str, str] | None = None,
     ) -> None:
         self.methods = dict(methods)
         self.shared = list(shared)
         self.constants = dict(constants or {})
         self.initial = dict(initial or {})
         self.caches = dict(caches or {})
+        self.dim_names = dict(dim_names or {})
         self._check_names()
 
     def _check_names(self) -> None:
@@ -174,6 +185,8 @@ class Exported:
             about["initial"] = self._stored(folder, "initial.safetensors", self.initial)
         if self.caches:
             about["caches"] = {name: cache.row() for name, cache in self.caches.items()}
+        if self.dim_names:
+            about["dims"] = {place: {"name": name} for place, name in self.dim_names.items()}
         # JSON is YAML.
         (folder / "program.yaml").write_text(json.dumps(about))
         return folder
@@ -228,6 +241,18 @@ def caches_of(model: torch.nn.Module, name: str, given: Any) -> dict[str, Cache]
     return {each: cache for each in found if each != cache.length}
 
 
+def names_of_sizes(
+    programs: Mapping[str, ExportedProgram], arguments: Mapping[str, Mapping[str, MethodArg]]
+) -> dict[str, str]:
+    """The names that Dims give to sizes of the methods' inputs, by place: {"encode.tokens[1]":
+    "length"}. Arguments are in the order of `_trace.in_order`."""
+    return {
+        f"{method}.{place}": name
+        for method, program in programs.items()
+        for place, name in dim_names(program, arguments.get(method, {})).items()
+    }
+
+
 def export(
     model: torch.nn.Module,
     methods: Mapping[str, Any],
@@ -235,6 +260,7 @@ def export(
     shared: Sequence[str] = (),
     constants: Mapping[str, Any] | None = None,
     caches: Mapping[str, Cache] | None = None,
+    strict: bool = False,
 ) -> Exported:
     """Exports methods of a module by `torch.export`.
 
@@ -244,7 +270,9 @@ def export(
 
     Buffers that some method mutates are state anyway; `shared` adds others.
     Their initial values are those that the model has now. An argument whose
-    sizes vary is a MethodArg(example, {dimension: torch.export.Dim}).
+    sizes vary is a MethodArg(example, {dimension: etx.Dim(name, max=N)}); programs,
+    their messages and their types call the size by that name. `etx.Dim` is
+    torch.export.Dim.
 
     Args:
       model: the module. It is not changed, and exported as it is: call `eval()`.
@@ -254,6 +282,8 @@ def export(
         Numbers, bool, str or tensors.
       caches: a Cache for each buffer that methods append rows to, or for all buffers of a
         module or a pattern.
+      strict: trace Python's bytecode instead of running the methods, as `torch.export` does
+        with the argument of that name. Modules that were written for it need it.
 
     Returns:
       The methods in functional form, to be planned or saved.
@@ -271,8 +301,11 @@ def export(
     for name, given in (caches or {}).items():
         described |= caches_of(model, name, given)
     traced = {}
+    arguments = {}
     for name, given in methods.items():
         method = method_of(model, name)
-        traced[name] = _trace.trace(model, name, method, arguments_of(name, method, given))
+        arguments[name] = _trace.in_order(name, method, arguments_of(name, method, given))
+        traced[name] = _trace.trace(model, name, method, arguments[name], strict=strict)
     functional = {name: _trace.functional(name, program) for name, program in traced.items()}
-    return Exported(functional, names, constants, caches=described)
+    named = names_of_sizes(functional, arguments)
+    return Exported(functional, names, constants, caches=described, dim_names=named)

@@ -12,17 +12,19 @@ from . import _errors
 
 
 @dataclass(frozen=True)
-class Dim:
-    """A size of an input: every value that it may have.
+class Size:
+    """A size of an input or output: every value that it may have.
 
     Inputs whose sizes share a symbol must agree: each is factor * symbol + offset.
 
     Attributes:
-      minimum: smallest size, in elements.
+      minimum: smallest size, in elements; 0 for an output of varying size.
       maximum: largest size, in elements; memory is planned for it.
-      symbol: name of the symbol; None for a fixed size.
+      symbol: name of the symbol; None for a fixed size, and for outputs.
       factor: of the symbol, at least 1.
       offset: added to the product.
+      expression: the size as text, such as "2*t + 1"; None if the file states
+        the bounds only, as stock files do.
     """
 
     minimum: int
@@ -30,8 +32,11 @@ class Dim:
     symbol: str | None = None
     factor: int = 1
     offset: int = 0
+    expression: str | None = None
 
     def __str__(self) -> str:
+        if self.expression is not None:
+            return self.expression
         if self.minimum == self.maximum:
             return str(self.maximum)
         return f"{self.minimum}..{self.maximum}"
@@ -45,7 +50,7 @@ class Port:
       name: as the exported graph has it; "input_0" and so on in stock files.
       kind: "tensor", "int", "float", "bool", "str", "none" or "list".
       dtype: of a tensor's elements, such as "float32"; else None.
-      shape: a Dim for each dimension of a tensor; else None.
+      shape: a Size for each dimension of a tensor; else None.
       is_mutable: the method writes the array that is passed.
       varies: an int input that may take any value of a symbol.
       fixed: the value that a number was fixed to when exported.
@@ -55,7 +60,7 @@ class Port:
     name: str
     kind: str
     dtype: str | None
-    shape: tuple[Dim, ...] | None
+    shape: tuple[Size, ...] | None
     is_mutable: bool
     varies: bool
     fixed: Any
@@ -66,7 +71,7 @@ class Port:
 
     @property
     def type(self) -> str:
-        """Type and sizes, such as ``int64[1, 1..64]``."""
+        """Type and sizes, such as ``int64[1, length]``."""
         if self.shape is None:
             return self.kind
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -96,12 +101,24 @@ class MethodInfo:
 
     @property
     def signature(self) -> str:
-        """Name and inputs, such as ``decode(token: int64[1], pos: int64[1])``."""
+        """Name and inputs, such as ``encode(tokens: int64[1, length])``."""
         return f"{self.name}({', '.join(map(str, self.inputs))})"
+
+    @property
+    def bounds(self) -> dict[str, tuple[int, int]]:
+        """The smallest and the largest value of each symbol of the inputs."""
+        found: dict[str, tuple[int, int]] = {}
+        for size in (size for port in self.inputs for size in port.shape or ()):
+            if size.symbol is not None:
+                low, high = size.minimum - size.offset, size.maximum - size.offset
+                found[size.symbol] = low // size.factor, high // size.factor
+        return found
 
     def __str__(self) -> str:
         shown = [str(port) for port in self.outputs if port.shows < 0]
-        return f"{self.signature} -> ({', '.join(shown)})"
+        bounds = [f"{name} = {low}..{high}" for name, (low, high) in self.bounds.items()]
+        where = f", {', '.join(bounds)}" if bounds else ""
+        return f"{self.signature} -> ({', '.join(shown)}){where}"
 
 
 @dataclass(frozen=True)
@@ -141,17 +158,44 @@ class StateInfo:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-def _dims_of(row: dict[str, Any]) -> tuple[Dim, ...] | None:
+def _affine(symbol: str, factor: int, offset: int) -> str:
+    product = symbol if factor == 1 else f"{factor}*{symbol}"
+    return product if offset == 0 else f"{product} {'+-'[offset < 0]} {abs(offset)}"
+
+
+def _expressions(text: str) -> list[str]:
+    """The expressions of "b, max(s, t), 8": at commas outside of parentheses."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _sizes_of(row: dict[str, Any]) -> tuple[Size, ...] | None:
     if row["kind"] != "tensor":
         return None
+    largest = row["sizes"]
+    stated = _expressions(row["expressions"]) if row["expressions"] else []
+    if len(stated) == len(largest):
+        return tuple(
+            Size(size, size) if text == str(size) else Size(0, size, expression=text)
+            for size, text in zip(largest, stated)
+        )
     known = {
-        dim: Dim(factor * low + offset, factor * high + offset, symbol, factor, offset)
+        dim: Size(
+            factor * low + offset, factor * high + offset, symbol, factor, offset,
+            _affine(symbol, factor, offset),
+        )
         for dim, symbol, factor, offset, low, high in row["dims"]
     }
     # A stock file states only the upper bound of a dynamic size.
     return tuple(
-        known.get(i, Dim(0 if row["dynamic"] and not known else size, size))
-        for i, size in enumerate(row["sizes"])
+        known.get(i, Size(0 if row["dynamic"] and not known else size, size))
+        for i, size in enumerate(largest)
     )
 
 
@@ -161,7 +205,7 @@ def port_of(row: dict[str, Any]) -> Port:
         name=row["name"],
         kind=row["kind"],
         dtype=row.get("dtype"),
-        shape=_dims_of(row),
+        shape=_sizes_of(row),
         is_mutable=row["mutable"],
         varies=row["varies"],
         fixed=row["fixed"],

@@ -55,9 +55,11 @@ def _named_forward(method: Callable[..., Any]) -> Callable[..., Any]:
     return copied if owner is None else MethodType(copied, owner)
 
 
-def parameters_of(name: str, method: Callable[..., Any], given: Mapping[str, MethodArg]) -> list[str]:
-    """The parameters to pass, in order. Raises ArgumentError if some are missing
-    or unknown."""
+def in_order(
+    name: str, method: Callable[..., Any], given: Mapping[str, MethodArg]
+) -> dict[str, MethodArg]:
+    """The arguments in the order of the method's parameters, which is that of the graph's
+    inputs. Raises ArgumentError if some are missing or unknown."""
     signature = inspect.signature(method).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.values())
     named = [p for p in signature.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
@@ -81,7 +83,8 @@ def parameters_of(name: str, method: Callable[..., Any], given: Mapping[str, Met
                 f"argument '{parameter.name}' of method '{name}' is not registered", where=name
             )
     order = [p.name for p in named if p.name in given]
-    return order + [argument for argument in given if argument not in order]
+    order += [argument for argument in given if argument not in order]
+    return {argument: given[argument] for argument in order}
 
 
 def _user_line(error: BaseException) -> str | None:
@@ -91,32 +94,62 @@ def _user_line(error: BaseException) -> str | None:
     return f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else None
 
 
-def _refuse(name: str, error: Exception) -> _errors.ExportError:
-    text = str(error).strip() or type(error).__name__
+# What to try, by words of PyTorch's messages. The first row that fits counts.
+_ADVICE = (
+    (
+        ("data-dependent", "DataDependent", "unbacked"),
+        "a choice that data decide is written with torch.cond, a size that data decide is "
+        "bounded with torch._check(size <= N)",
+    ),
+    (
+        ("Constraints violated", "specialized", "not in range"),
+        "a Dim has the sizes that the method can have, and the example is one of them; "
+        "Dim.AUTO lets PyTorch choose",
+    ),
+)
+
+
+def _advice(error: Exception, strict: bool) -> str:
+    text = f"{type(error).__name__}: {error}"
+    for words, advice in _ADVICE:
+        if any(word in text for word in words):
+            return advice
+    other = "runs the method" if strict else "reads its bytecode"
+    return f"try etx.export(..., strict={not strict}), which {other}; PyTorch's graph is made " \
+        "from what the method does with the examples"
+
+
+def _refuse(name: str, error: Exception, hint: str | None = None) -> _errors.ExportError:
+    # PyTorch ends its messages with how to call its other functions.
+    text = str(error).split("\n\nThe error above occurred when calling")[0].strip()
+    text = text or type(error).__name__
     line = _user_line(error)
     problem = {"message": text, "method": name} | ({"source": line} if line else {})
     source = f"\n  from the source line: {line}" if line else ""
     return _errors.ExportError(
-        f"method '{name}' cannot be exported: {text}{source}", where=name, problems=[problem]
+        f"method '{name}' cannot be exported: {text}{source}",
+        where=name,
+        hint=hint,
+        problems=[problem],
     )
 
 
 def _export(shell: _Shell, examples: dict[str, Any], shapes: Any, **options: Any) -> ExportedProgram:
     args, kwargs = by_position(shell.forward, examples)
-    return torch.export.export(
-        shell, args, kwargs, dynamic_shapes=shapes, strict=False, **options
-    )
+    return torch.export.export(shell, args, kwargs, dynamic_shapes=shapes, **options)
 
 
-def _export_all_sizes(shell: _Shell, examples: dict[str, Any], shapes: Any) -> ExportedProgram:
+def _export_all_sizes(
+    shell: _Shell, examples: dict[str, Any], shapes: Any, strict: bool
+) -> ExportedProgram:
     try:
-        return _export(shell, examples, shapes)
+        return _export(shell, examples, shapes, strict=strict)
     except Exception as error:
         if not _boundaries.is_about_one_size(error):
             raise
         refusal = error
     program = _export(
-        shell, examples, shapes, prefer_deferred_runtime_asserts_over_guards=True
+        shell, examples, shapes, strict=strict, prefer_deferred_runtime_asserts_over_guards=True
     )
     if not _boundaries.open_boundaries(program, shell, examples):
         raise refusal
@@ -141,23 +174,28 @@ def _drop_other_names(program: ExportedProgram) -> None:
 
 
 def trace(
-    model: torch.nn.Module, name: str, method: Callable[..., Any], given: Mapping[str, MethodArg]
+    model: torch.nn.Module,
+    name: str,
+    method: Callable[..., Any],
+    given: Mapping[str, MethodArg],
+    *,
+    strict: bool = False,
 ) -> ExportedProgram:
     """Exports one method. Raises ArgumentError for arguments that do not fit it,
     ExportError if PyTorch cannot export it."""
-    order = parameters_of(name, method, given)
-    examples = {argument: tracing_example(given[argument]) for argument in order}
-    shapes = {argument: dynamic_shapes(given[argument]) for argument in order}
+    ordered = in_order(name, method, given)
+    examples = {argument: tracing_example(arg) for argument, arg in ordered.items()}
+    shapes = {argument: dynamic_shapes(arg) for argument, arg in ordered.items()}
     varies = any(shape is not None for shape in shapes.values())
     try:
         with torch.no_grad():
-            program = _export_all_sizes(_Shell(model, method), examples, shapes if varies else None)
+            program = _export_all_sizes(_Shell(model, method), examples, shapes if varies else None, strict)
             _drop_other_names(program)
             return program
     except _errors.Error:
         raise
     except Exception as error:
-        raise _refuse(name, error) from error
+        raise _refuse(name, error, _advice(error, strict)) from error
 
 
 def functional(name: str, program: ExportedProgram) -> ExportedProgram:

@@ -31,7 +31,7 @@ from torch.export import ExportedProgram
 
 from . import _errors, _trace
 from ._caches import Cache
-from ._export import RESERVED, Exported, caches_of, method_of, shared_names
+from ._export import RESERVED, Exported, caches_of, method_of, names_of_sizes, shared_names
 from ._graphs import inputs_of
 from ._method_args import MethodArg, check
 from ._program import Program
@@ -168,6 +168,7 @@ class MultiEntryPointExporter:
         self.executorch_program: PlannedProgram | None = None
         self._asked: set[str] = set()
         self._caches: dict[str, Cache] = {}
+        self._arguments: dict[str, dict[str, MethodArg]] = {}
 
     def register(self, fn: Callable[..., Any], **kwargs: MethodArg) -> None:
         """Registers a method of the model, or replaces one of that name.
@@ -257,8 +258,12 @@ class MultiEntryPointExporter:
             for name, row in self.registered_method_dict.items()
             if name != INIT_METHOD
         }
+        self._arguments = {
+            name: _trace.in_order(name, fn, given) for name, (fn, given) in methods.items()
+        }
         graphs = {
-            name: _trace.trace(self.model, name, fn, given) for name, (fn, given) in methods.items()
+            name: _trace.trace(self.model, name, fn, self._arguments[name])
+            for name, (fn, _) in methods.items()
         }
         if self.registered_shared_buffers:
             init = self._init_method()
@@ -296,13 +301,15 @@ class MultiEntryPointExporter:
 
     def _exported(self) -> Exported:
         assert self.edge_program is not None
-        programs = self.edge_program._edge_programs
+        edge = self.edge_program._edge_programs
+        programs = {name: program for name, program in edge.items() if name != INIT_METHOD}
         return Exported(
-            {name: program for name, program in programs.items() if name != INIT_METHOD},
+            programs,
             self.registered_shared_buffers,
             self.edge_program._config_methods,
             self._initial(),
             self._caches,
+            names_of_sizes(programs, self._arguments),
         )
 
     def to_executorch(self, *, target: str = "executorch", **options: Any) -> PlannedProgram:

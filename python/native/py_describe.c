@@ -6,11 +6,12 @@
 //    "states": [{"name", "dtype", "sizes", "offset"}], "state_bytes",
 //    "target", "options", "fingerprint", "is_stock"}
 //   port: {"name", "kind", "dtype", "sizes", "dims", "mutable", "varies",
-//          "fixed", "shows"}
+//          "fixed", "shows", "expressions"}
 //
 // `sizes` are the largest sizes. `dims` are (dimension, symbol, factor, offset,
 // minimum, maximum). `shows` is the input whose changed content an output
-// returns, or -1.
+// returns, or -1. `expressions` are the sizes of an output, "b, 2*t + 1, 8", or
+// an empty text.
 
 #include "python/native/native_internal.h"
 
@@ -126,6 +127,7 @@ static bool fill_port(PyObject* port, const storage_location* at,
          set(port, "varies", PyBool_FromLong(info->varies)) &&
          set(port, "fixed", fixed_of(&info->value)) &&
          set(port, "shows", PyLong_FromLong(info->mutated_input)) &&
+         set(port, "expressions", etx_py_text(info->sizes)) &&
          set(port, "dims", dims_of(at));
 }
 

@@ -220,6 +220,7 @@ static etx_status read_output(const etx_program* program, etx_text method,
       etx_blob_output_at(&program->blob, blob, index);
   out_info->name = output.name;
   out_info->mutated_input = output.mutated_input;
+  out_info->sizes = etx_blob_output_sizes(&program->blob, blob, index);
   return ETX_OK;
 }
 

@@ -262,6 +262,46 @@ static void dims_tighten_bounds(void** state) {
                  "should have the form method.input[dimension]");
 }
 
+static void dims_get_names(void** state) {
+  (void)state;
+  read_with("dims: {\"encode.y[0]\": {name: rows}}\n");
+  assert_reads(&r);
+  const etx_symbol* symbol = &method_named("encode")->symbols.symbols[0];
+  assert_true(etx_text_is(symbol->name, "rows"));
+  assert_int_equal(symbol->minimum, 1);
+  assert_int_equal(symbol->maximum, 8);
+  done();
+  read_with("dims: {\"encode.y[0]\": {name: rows, max: 8}}\n");
+  assert_reads(&r);
+  symbol = &method_named("encode")->symbols.symbols[0];
+  assert_true(etx_text_is(symbol->name, "rows"));
+  assert_int_equal(symbol->maximum, 4);
+  done();
+  assert_refused("dims: {\"encode.y[1]\": {name: rows}}\n",
+                 "the size is fixed or depends on several symbols: 'rows' can "
+                 "name one symbol only");
+  assert_refused("dims: {\"encode.y[0]\": {name: 2n}}\n",
+                 "'2n' cannot name a dimension: expected letters");
+  assert_refused("dims: {\"encode.y[0]\": {name: min}}\n",
+                 "'min' cannot name a dimension");
+  assert_refused("dims: {\"encode.y[0]\": {name: [a]}}\n", "name");
+}
+
+static void two_dims_have_two_names(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "f.yaml",
+                     "etx: 1\nmethod: f\ndims: {a: {max: 4}, b: {max: 5}}\n"
+                     "inputs: [{name: x, type: \"float32[a, b]\"}]\n"
+                     "nodes: [{name: y, op: aten.neg.default, inputs: [x]}]\n"
+                     "outputs: [y]\n");
+  scratch_write_text(&directory, "program.yaml",
+                     "dims: {\"f.x[0]\": {name: b}}\n");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "another size of method 'f' has the name 'b'");
+  done();
+}
+
 static void missing_upper_bounds_can_be_stated(void** state) {
   (void)state;
   scratch_directory_make(&directory);
@@ -398,6 +438,8 @@ int main(void) {
       cmocka_unit_test(declared_buffers_are_state),
       cmocka_unit_test(constant_methods_have_values),
       cmocka_unit_test(dims_tighten_bounds),
+      cmocka_unit_test(dims_get_names),
+      cmocka_unit_test(two_dims_have_two_names),
       cmocka_unit_test(missing_upper_bounds_can_be_stated),
       cmocka_unit_test(outputs_have_lifetimes),
       cmocka_unit_test(caches_are_described),

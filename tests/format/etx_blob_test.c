@@ -302,6 +302,23 @@ static void each_disagreement_about_dynamic_sizes_is_refused(void** state) {
   refuses_each(unread_disagreements, COUNT(unread_disagreements));
 }
 
+static void sizes_of_an_output_are_a_text(void** state) {
+  blob_variant v;
+  etx_pte pte;
+  etx_blob blob;
+  etx_diag diag;
+  (void)state;
+  variant_init(&v);
+  v.outputs[1].sizes = etx_text_of("s0, 2*s0 + 1");
+  etx_diag_init(&diag);
+  const etx_bytes_mut file = write_with(&v.content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  assert_ok(etx_blob_open(&blob, &pte, &diag));
+  assert_text(etx_blob_output_sizes(&blob, 0, 1), "s0, 2*s0 + 1");
+  assert_text(etx_blob_output_sizes(&blob, 0, 0), "");
+  sample_release(file);
+}
+
 // The blob has one pair of methods; its length in the bytes is changed from two
 // numbers to one.
 static void an_odd_number_of_concurrent_methods_is_refused(void** state) {
@@ -373,6 +390,7 @@ int main(void) {
                      each_disagreement_about_dynamic_sizes_is_refused),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      an_odd_number_of_concurrent_methods_is_refused),
+      cmocka_unit_test(sizes_of_an_output_are_a_text),
       cmocka_unit_test(a_view_may_contain_its_base),
       cmocka_unit_test(
           the_stated_memory_is_enough_and_every_smaller_block_is_refused),

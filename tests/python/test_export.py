@@ -317,3 +317,72 @@ def test_a_buffer_with_two_names_is_one_state(tmp_path, shared):
         expected = getattr(model, name)(x)
         assert np.array_equal(getattr(session, name)(x), expected)
     assert sorted(session.state) == ["decoder.cache.k", "decoder.cache.v"]
+
+
+class Sizes(torch.nn.Module):
+    def join(self, x, pair, *more):
+        return x[:, :2], torch.cat([pair["a"], pair["a"], more[0]]), x.reshape(-1)
+
+    def halve(self, y, *, z):
+        return y[:, ::2] + 1, z
+
+
+def test_varying_sizes_have_the_names_of_their_dims(tmp_path):
+    rows, length = etx.Dim("rows", max=16), etx.Dim("length", min=4, max=50)
+    exported = etx.export(Sizes(), {
+        "join": {
+            "x": MethodArg(torch.ones(3, 4), {0: rows}),
+            "pair": MethodArg({"a": torch.ones(10)}, {"a": {0: 2 * length}}),
+            "more": (MethodArg(torch.ones(5), {0: etx.Dim("others", max=9)}),),
+        },
+        "halve": {"z": torch.ones(2), "y": MethodArg(torch.ones(3, 5), {1: length})},
+    })
+    exported.plan(tmp_path / "sizes.pte")
+    program = etx.load(tmp_path / "sizes.pte")
+    join, halve = program.methods["join"], program.methods["halve"]
+    assert str(join) == (
+        "join(x: float32[rows, 4], pair_a: float32[2*length], more_0: float32[others]) -> "
+        "(output_0: float32[rows, 2], output_1: float32[4*length + others], "
+        "output_2: float32[4*rows]), rows = 0..16, length = 4..50, others = 0..9"
+    )
+    assert halve.outputs[0].type == "float32[3, (length + 1)//2]"
+    assert halve.outputs[0].shape[1] == etx.Size(0, 25, expression="(length + 1)//2")
+    assert halve.outputs[0].shape[0] == etx.Size(3, 3)
+    assert halve.bounds == {"length": (4, 50)}
+    assert program.needed("halve", {"length": 4}).scratch_bytes > 0
+    with pytest.raises(etx.RangeError, match="makes 'length' 51, its bounds are 4 and 50"):
+        program.session().halve(torch.ones(3, 51), torch.ones(2))
+
+
+def test_a_dim_that_has_the_name_of_another_size_does_not_rename(tmp_path):
+    taken = {str(symbol) for symbol in etx.export(Sizes(), {
+        "halve": {"z": torch.ones(2), "y": MethodArg(torch.ones(3, 5), {1: etx.Dim("n", min=4, max=9)})},
+    }).methods["halve"].range_constraints}
+    name = taken.pop()
+    exported = etx.export(Sizes(), {
+        "halve": {"z": torch.ones(2), "y": MethodArg(torch.ones(3, 5), {1: etx.Dim(name, min=4, max=9)})},
+    })
+    assert exported.dim_names == {}
+    exported.plan(tmp_path / "sizes.pte")
+    assert etx.load(tmp_path / "sizes.pte").methods["halve"].bounds == {name: (4, 9)}
+
+
+def test_strict_is_pytorchs_argument(tmp_path, monkeypatch):
+    asked = []
+    original = torch.export.export
+
+    def record(*args, **kwargs):
+        asked.append(kwargs["strict"])
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(torch.export, "export", record)
+    for strict in (False, True):
+        etx.export(torch.nn.Linear(2, 2), {"forward": (torch.ones(1, 2),)}, strict=strict).plan(
+            tmp_path / "x.pte"
+        )
+    assert asked == [False, True]
+
+
+def test_names_that_are_loaded_later_are_listed():
+    assert {"export", "MethodArg", "MultiEntryPointExporter", "Dim", "plan"} <= set(dir(etx))
+    assert etx.Dim is Dim

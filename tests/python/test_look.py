@@ -11,7 +11,7 @@ from conftest import DATA
 
 def test_a_report_names_methods_states_and_bytes(programs):
     text = etx.load(programs["stateful"]).report()
-    assert "get_cache(data: float32[1..10, 1..20]) -> ()" in text
+    assert "get_cache(data: float32[b, t]) -> ()" in text
     assert "state cache: float32[10, 20], at 0" in text and "for etx" in text
 
 

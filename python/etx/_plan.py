@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,19 @@ def _raise(answer: dict[str, Any]) -> None:
         error.code = status.lower()
         raise error
     raise _errors.make(status, text, answer["line"], answer["column"], answer["offset"], None)
+
+
+def _warn_of_idle_rules(report: Report) -> None:
+    depth, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
+        depth, frame = depth + 1, frame.f_back
+    for rule in report.get("quantize_rules", ()):
+        if rule["rounded"] == 0 and rule["rule"].partition(":")[0] != "none":
+            warnings.warn(
+                f"the rule '{rule['rule']}' quantised no weight: rules apply to float32 weights "
+                "of linear layers and embedding tables",
+                stacklevel=depth,
+            )
 
 
 def plan(
@@ -165,4 +180,6 @@ def plan(
         os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
-    return Report(answer["report"] | {"file": str(final)})
+    report = Report(answer["report"] | {"file": str(final)})
+    _warn_of_idle_rules(report)
+    return report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -129,3 +131,14 @@ def test_stages_out_of_order_are_refused():
     exporter.register_shared_buffer("cache")
     with pytest.raises(etx.ArgumentError, match="shared twice"):
         exporter.register_shared_buffer("cache")
+
+
+def test_a_rule_that_quantises_nothing_warns(tmp_path):
+    exported = etx.export(torch.nn.Conv2d(3, 8, 3), {"forward": (torch.ones(1, 3, 8, 8),)})
+    with pytest.warns(UserWarning, match="the rule 'int8' quantised no weight") as caught:
+        exported.plan(tmp_path / "x.pte", quantize="int8", keep=tmp_path / "kept")
+        etx.plan(tmp_path / "kept", tmp_path / "x.pte", quantize="int8")
+    assert [warning.filename for warning in caught] == [__file__, __file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exported.plan(tmp_path / "x.pte", quantize="none")

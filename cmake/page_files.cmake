@@ -1,14 +1,12 @@
-# Writes files as arrays of C: the parts of a page, for the program that puts it
+# Writes files as arrays of C: the parts of pages, for the program that puts them
 # together.
-# Run as: cmake -DFOLDER=<folder> -DOUTPUT=<header> -P page_files.cmake
+# Run as: cmake "-DFILES=<file>;<file>" -DOUTPUT=<header> -P page_files.cmake
 
 cmake_minimum_required(VERSION 3.20)
-file(GLOB files ${FOLDER}/*)
-list(SORT files)
 set(arrays "")
 set(rows "")
 set(index 0)
-foreach(file IN LISTS files)
+foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME)
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")

@@ -11,7 +11,7 @@ build=$1
 # Configure with clang, so that the compile commands have its options. Only a
 # generated header is built.
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang >/dev/null
-cmake --build "$build" --target generated/cli/memory/page_files.h >/dev/null
+cmake --build "$build" --target generated/cli/page/page_files.h >/dev/null
 build=$(cd "$build" && pwd)
 
 tidy() {

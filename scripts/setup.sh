@@ -4,7 +4,7 @@
 #   scripts/setup.sh build    compiler, CMake, libyaml, jansson, libzip
 #   scripts/setup.sh test     the same, cmocka, and programs that tests call
 #   scripts/setup.sh ci       the same, other compilers, qemu, valgrind, Python
-#   scripts/setup.sh browser  only the packages for the test of etx mem's page
+#   scripts/setup.sh browser  only the packages for the tests of pages
 #   scripts/setup.sh boards   only the packages for examples/boards
 #   scripts/setup.sh wasm     only the packages for WebAssembly
 #   scripts/setup.sh docs     only the packages for the API reference

@@ -25,3 +25,8 @@ etx_status etx_input_file_check(const char* path, etx_diag* diag) {
   if (S_ISREG(facts.st_mode)) return ETX_OK;
   return etx_diag_fail(diag, ETX_NOT_FOUND, "is not a regular file");
 }
+
+const char* etx_input_path_name(const char* path) {
+  const char* const slash = strrchr(path, '/');
+  return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}

@@ -4,9 +4,10 @@
 
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
+#include "cli/graph/graph_page.h"
 #include "cli/report/inspect_report.h"
-#include "cli/json/json_html.h"
 #include "cli/json/json_value.h"
+#include "cli/base/input_path.h"
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
 #include "cli/base/plural.h"
@@ -57,15 +58,27 @@ typedef struct inspect_options {
   etx_option_list at;
 } inspect_options;
 
-static etx_status write_page(const inspect_options* options, const json_t* root,
-                             etx_diag* diag) {
+static etx_status print_page(const inspect_options* options, etx_bytes program,
+                             const json_t* root, FILE* out, etx_diag* diag) {
+  etx_memory_map map;
+  etx_status status = etx_memory_map_read(&map, program, diag);
+  if (status == ETX_OK) {
+    status = etx_graph_page_print(&map, etx_input_path_name(options->path),
+                                  root, out);
+  }
+  etx_memory_map_close(&map);
+  if (status == ETX_OK && etx_json_allocation_failed())
+    status = ETX_OUT_OF_MEMORY;
+  return status;
+}
+
+static etx_status write_page(const inspect_options* options, etx_bytes program,
+                             const json_t* root, etx_diag* diag) {
   etx_output_file output;
   ETX_TRY(etx_output_file_check_overwrite(options->html, options->path, diag));
   ETX_TRY(etx_output_file_open(&output, options->html, diag));
-  etx_json_html_print(options->path, root, output.file);
-  etx_status status = etx_json_allocation_failed()
-                          ? ETX_OUT_OF_MEMORY
-                          : etx_output_file_finish(&output);
+  etx_status status = print_page(options, program, root, output.file, diag);
+  if (status == ETX_OK) status = etx_output_file_finish(&output);
   if (status == ETX_OK) status = etx_output_file_keep(&output);
   etx_output_file_discard(&output);
   return status;
@@ -97,7 +110,9 @@ static etx_status inspect(const inspect_options* options,
     if (file->is_bundle) {
       json_object_set_new(root, "bundle", json_of_bundle(&file->bundle));
     }
-    if (options->html != NULL) status = write_page(options, root, diag);
+    if (options->html != NULL) {
+      status = write_page(options, file->program, root, diag);
+    }
   }
   if (status == ETX_OK && options->json) {
     *out_printed = etx_json_print(root);
@@ -118,7 +133,9 @@ int etx_cmd_inspect(int argc, char** argv) {
       .options = ETX_OPTIONS(
           ETX_FLAG("json", 0, "print the facts as JSON", &options.json),
           ETX_TEXT("html", 0, "FILE",
-                   "write the facts as one page for a browser", &options.html),
+                   "write one page for a browser: the graph of each method,\n"
+                   "its memory and the facts",
+                   &options.html),
           ETX_LIST("at", 0, "DIM=SIZE",
                    "the memory of methods at this size of a dynamic\n"
                    "dimension, named SYMBOL or INPUT[DIM]; others are largest",

@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
 #include "cli/memory/memory_formats.h"
+#include "cli/base/input_path.h"
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
 #include "cli/program/pte_file.h"
@@ -39,12 +40,6 @@ static etx_status print_page(const etx_memory_map* map, const char* path,
   return ETX_OK;
 }
 
-// The title of the map: the file name without directories.
-static const char* title_of(const char* path) {
-  const char* const slash = strrchr(path, '/');
-  return slash == NULL || slash[1] == '\0' ? path : slash + 1;
-}
-
 static etx_exit write_file(const mem_options* options,
                            const etx_memory_map* map, const char* path,
                            memory_format print) {
@@ -55,7 +50,7 @@ static etx_exit write_file(const mem_options* options,
       etx_output_file_check_overwrite(path, options->path, &diag);
   if (status == ETX_OK) status = etx_output_file_open(&output, path, &diag);
   if (status != ETX_OK) return etx_error_report("mem", NULL, status, &diag);
-  status = print(map, title_of(options->path), output.file);
+  status = print(map, etx_input_path_name(options->path), output.file);
   if (status == ETX_OK) status = etx_output_file_finish(&output);
   if (status == ETX_OK) status = etx_output_file_keep(&output);
   etx_output_file_discard(&output);
@@ -66,7 +61,7 @@ static etx_exit write_file(const mem_options* options,
 static etx_exit print_text(const mem_options* options,
                            const etx_memory_map* map) {
   const etx_status status =
-      etx_memory_text_print(map, title_of(options->path), stdout);
+      etx_memory_text_print(map, etx_input_path_name(options->path), stdout);
   if (status != ETX_OK)
     return etx_error_report("mem", options->path, status, NULL);
   return fflush(stdout) == 0 && ferror(stdout) == 0 ? ETX_EXIT_DONE

@@ -1,24 +1,10 @@
-// The page starts with a table of the root's plain values; each list or object
+// The HTML starts with a table of the root's plain values; each list or object
 // of the root is a section after it. The recursion is as deep as the report,
 // which no input changes.
 
 #include "cli/json/json_html.h"
 
 #include <stdbool.h>
-
-static const char head[] =
-    "<style>\n"
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;"
-    "padding:0 1rem;color:#222;background:#fff}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}\n"
-    "table{border-collapse:collapse}\n"
-    "th,td{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0;"
-    "border-bottom:1px solid #ddd;overflow-wrap:anywhere}\n"
-    "th{font-weight:600}td.number{text-align:right;"
-    "font-variant-numeric:tabular-nums}\n"
-    "@media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}"
-    "th,td{border-color:#444}}\n"
-    "</style>\n";
 
 static void put_text(const char* text, FILE* out) {
   for (const char* at = text; *at != '\0'; ++at) {
@@ -44,6 +30,18 @@ static void put_text(const char* text, FILE* out) {
 // "state_bytes" -> "state bytes".
 static void put_key(const char* key, FILE* out) {
   for (; *key != '\0'; ++key) putc(*key == '_' ? ' ' : *key, out);
+}
+
+// Writes 1234567 as 1 234 567, with narrow spaces that no line ends at.
+static void put_integer(json_int_t value, FILE* out) {
+  char digits[32];
+  const int size =
+      snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, value);
+  for (int i = 0; i < size; ++i) {
+    const bool starts_group = i > 0 && (size - i) % 3 == 0;
+    if (starts_group && digits[i - 1] != '-') fputs("&#8239;", out);
+    putc(digits[i], out);
+  }
 }
 
 static void put_value(const json_t* value, FILE* out);
@@ -144,7 +142,7 @@ static void put_value(const json_t* value, FILE* out) {
       put_text(json_string_value(value), out);
       break;
     case JSON_INTEGER:
-      fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+      put_integer(json_integer_value(value), out);
       break;
     case JSON_REAL:
       fprintf(out, "%.9g", json_real_value(value));
@@ -165,28 +163,21 @@ static bool is_section(const json_t* value) {
          (json_is_array(value) && json_array_size(value) != 0);
 }
 
-void etx_json_html_print(const char* title, const json_t* root, FILE* out) {
+void etx_json_html_print(const json_t* root, FILE* out) {
   const char* key;
   json_t* value;
-  fputs(
-      "<!doctype html>\n<html lang=en><meta charset=utf-8>\n"
-      "<meta name=viewport content=\"width=device-width\">\n<title>",
-      out);
-  put_text(title, out);
-  fprintf(out, "</title>\n%s<h1>", head);
-  put_text(title, out);
-  fputs("</h1>\n<table>\n", out);
+  fputs("<div class=scroll><table>\n", out);
   json_object_foreach((json_t*)root, key, value) {
     if (is_section(value)) continue;
     put_row(key, value, out);
   }
-  fputs("</table>\n", out);
+  fputs("</table></div>\n", out);
   json_object_foreach((json_t*)root, key, value) {
     if (!is_section(value)) continue;
     fputs("<h2>", out);
     put_key(key, out);
-    fputs("</h2>\n", out);
+    fputs("</h2>\n<div class=scroll>", out);
     put_value(value, out);
+    fputs("</div>\n", out);
   }
-  fputs("</html>\n", out);
 }

@@ -45,14 +45,19 @@ function showTip(what, event) {
     `${numberText(box.bytes)} bytes, ${placeText(box)}`, livesText(box)];
   if (box.roles & ROLE_OUTPUT) lines.push("output");
   if (box.views.length > 0) lines.push("views: " + box.views.slice(0, 8).map((v) => "#" + v).join(" ") + (box.views.length > 8 ? " \u2026" : ""));
-  const title = document.createElement("b");
-  title.textContent = box.title;
-  tip.replaceChildren(title, ...lines.map((line) => {
+  fillTip(box.title, lines);
+  placeTip(what, event);
+}
+
+function fillTip(title, lines) {
+  const head = document.createElement("b");
+  head.textContent = title;
+  tip.replaceChildren(head, ...lines.map((line) => {
     const span = document.createElement("span");
     span.textContent = line;
     return span;
   }));
-  placeTip(what, event);
+  tip.hidden = false;
 }
 
 // Beside the pointer; beside the box if the keyboard chose it.
@@ -67,6 +72,11 @@ function placeTip(what, event) {
     x = frame.left + Math.min(place.x + place.width, what.panel.stage.clientWidth - RIGHT);
     y = frame.top + place.y;
   }
+  moveTip(x, y);
+}
+
+// Puts the tooltip beside a point of the window.
+function moveTip(x, y) {
   const left = x + 16 + tip.offsetWidth > window.innerWidth ? x - 16 - tip.offsetWidth : x + 16;
   const top = y + 14 + tip.offsetHeight > window.innerHeight ? y - 14 - tip.offsetHeight : y + 14;
   tip.style.left = Math.max(4, left) + "px";
@@ -91,8 +101,14 @@ function addFact(list, term, ...content) {
 function listSteps(list, term, method, steps) {
   if (steps.length === 0) return;
   const lines = steps.slice(0, MOST_LISTED).map((step) => {
-    const line = document.createElement("div");
+    const isLink = typeof showInGraph === "function";
+    const line = document.createElement(isLink ? "button" : "div");
     const source = method.sourceAt(step);
+    if (isLink) {
+      line.type = "button";
+      line.title = "show it in the graph";
+      line.addEventListener("click", () => showInGraph(method, step));
+    }
     line.textContent = stepText(method, step) + (source === "" ? "" : `, from ${source}`);
     return line;
   });

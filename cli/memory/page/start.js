@@ -63,7 +63,8 @@ function layOut() {
   const least = Math.min(330, width);
   const weights = shown.map((method) => Math.sqrt(method.columns) + 3);
   const all = weights.reduce((a, b) => a + b, 0);
-  const columnText = shown.map((method, i) =>
+  const isNarrow = width < 500;   // one method below the other
+  const columnText = isNarrow ? "minmax(0, 1fr)" : shown.map((method, i) =>
     `minmax(${method.columns < 12 ? Math.min(220, least) : least}px, ${(100 * weights[i] / all).toFixed(2)}fr)`).join(" ");
   for (const row of rows) {
     const own = panels.filter((panel) => panel.row === row);
@@ -74,10 +75,10 @@ function layOut() {
       panel.isShown = panel.method.isShown && !panel.isEmpty && !row.element.hidden;
       panel.figure.hidden = !panel.isShown;
       if (panel.method.isShown) ++column;
-      panel.figure.style.gridColumn = String(column);
-      panel.figure.style.gridRow = "2";
+      panel.figure.style.gridColumn = isNarrow ? "1" : String(column);
+      panel.figure.style.gridRow = isNarrow ? String(column + 1) : "2";
     }
-    row.element.firstChild.style.gridColumn = `1 / span ${Math.max(1, shown.length)}`;
+    row.element.firstChild.style.gridColumn = isNarrow ? "1" : `1 / span ${Math.max(1, shown.length)}`;
   }
   drawAll();
 }
@@ -117,6 +118,7 @@ function makeFigures() {
       cells.forEach((text, i) => {
         const cell = document.createElement("td");
         cell.textContent = text;
+        cell.dataset.title = document.querySelectorAll("#figures th")[i].textContent;
         if ([2, 3, 4, 5, 7, 8].includes(i)) cell.className = "number";
         row.append(cell);
       });
@@ -129,8 +131,6 @@ function makeFacts() {
   const arenas = rows.filter((row) => row.arena > 0).map((row) => `${row.title}: ${bytesText(row.y.most)}`);
   const constants = rows.find((row) => row.kind === KIND.constant);
   if (constants) arenas.push(`constants: up to ${bytesText(constants.y.most)} in a method`);
-  byId("file").textContent = map.file;
-  document.title = "Memory of " + map.file;
   byId("facts").textContent = [`${bytesText(map.bytes)}${map.stock ? ", not written by etx" : ""}`,
     countText(methods.length, "method"), ...arenas].join("  \u00b7  ");
   const guessed = methods.filter((method) => method.guessed > 0);
@@ -245,9 +245,9 @@ function listen() {
   byId("zoom-all").addEventListener("click", () => zoomAll(0));
   byId("show-picture").addEventListener("click", () => showView(false));
   byId("show-table").addEventListener("click", () => showView(true));
-  byId("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
   byId("close-details").addEventListener("click", () => keep(null));
   document.addEventListener("keydown", (event) => {
+    if (byId("tools").offsetParent === null) return;  // another view is shown
     if (event.key === "/" && document.activeElement !== byId("search")) {
       event.preventDefault();
       byId("search").focus();
@@ -256,19 +256,25 @@ function listen() {
       keep(null);
     }
   });
-  new ResizeObserver(() => drawAll()).observe(byId("grid"));
+  new ResizeObserver(() => layOut()).observe(byId("grid"));
   window.addEventListener("scroll", () => point(null), {passive: true});
 }
 
 document.documentElement.dataset.theme =
   window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+byId("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+byId("file").textContent = map.file;
 assignHues();
 makeRows();
-makePanels();
-makeMethodChecks();
-makeFigures();
 makeFacts();
-makeLegend();
-buildTable();
-listen();
-layOut();
+
+// Builds the view when it is first shown.
+function startMemory() {
+  makePanels();
+  makeMethodChecks();
+  makeFigures();
+  makeLegend();
+  buildTable();
+  listen();
+  layOut();
+}

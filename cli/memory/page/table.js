@@ -83,6 +83,7 @@ function rowOf(box) {
     const cell = document.createElement("td");
     if (column.isNumber) cell.className = "number";
     cell.textContent = (column.text ?? column.of)(box);
+    cell.dataset.title = column.title;
     row.append(cell);
   }
   row.addEventListener("click", () => showDetails(box));

@@ -107,7 +107,8 @@ static void the_page_has_all_facts(void** state) {
   command_expect(0, WORDS(ETX, "inspect", program, "--html", page));
   size_t size = 0;
   char* const text = command_read_file(page, &size);
-  assert_non_null(strstr(text, "/&lt;b&gt;&amp;.pte</h1>"));
+  assert_non_null(strstr(text, "/&lt;b&gt;&amp;.pte</td>"));
+  assert_non_null(strstr(text, "\"file\":\"\\u003cb\\u003e\\u0026.pte\""));
   assert_null(strstr(text, "<b>"));
   assert_non_null(strstr(text, "<h2>methods</h2>"));
   assert_non_null(strstr(text, "<td>get_cache</td>"));

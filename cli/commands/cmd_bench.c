@@ -18,7 +18,8 @@
 
 typedef struct bench_options {
   const char* file;
-  const char* other;
+  const char* second;  // METHOD or OTHER, as on the command line
+  const char* other;   // the second program of --compare
   const char* method;
   const char* case_directory;
   etx_option_list inputs;
@@ -38,7 +39,7 @@ typedef struct bench_options {
 } bench_options;
 
 static const char about[] =
-    "Measures every method of a program, or the one of --method: the time to\n"
+    "Measures every method of a program, or METHOD alone: the time to\n"
     "load it, the first call, the median of many calls, the time of each\n"
     "operator with its bytes and multiply-adds beside the limits of this\n"
     "machine, and memory.\n\n"
@@ -57,8 +58,8 @@ static const char about[] =
 
 static const char examples[] =
     "  etx bench model.pte\n"
-    "  etx bench model.pte --method decode --threads 2 --json\n"
-    "  etx bench model.pte --method encode --dim 'ids[1]=32'\n"
+    "  etx bench model.pte decode --threads 2 --json\n"
+    "  etx bench model.pte encode --dim 'ids[1]=32'\n"
     "  etx bench model.pte --case tests/data/pt2/kv\n"
     "  etx bench model.pte --static\n"
     "  etx bench model.pte --case recorded --emit-specialize\n"
@@ -396,6 +397,27 @@ static etx_exit check_emit_specialize(const bench_options* options) {
   return ETX_EXIT_DONE;
 }
 
+static bool is_program_name(const char* text) {
+  const char* const dot = strrchr(text, '.');
+  return dot != NULL && (strcmp(dot, ".pte") == 0 || strcmp(dot, ".bpte") == 0);
+}
+
+// The second word is a program with --compare, and a method without it.
+static etx_exit read_second(bench_options* options) {
+  if (options->second == NULL) return ETX_EXIT_DONE;
+  if (options->compares || is_program_name(options->second)) {
+    options->other = options->second;
+    return ETX_EXIT_DONE;
+  }
+  if (options->method != NULL) {
+    return etx_usage_error_report(
+        "bench", "the method is given twice: '%s' and --method '%s'",
+        options->second, options->method);
+  }
+  options->method = options->second;
+  return ETX_EXIT_DONE;
+}
+
 static etx_exit run(bench_context* b) {
   const bench_options* options = b->options;
   etx_exit checked = check_emit_specialize(options);
@@ -419,7 +441,7 @@ static etx_exit run(bench_context* b) {
   if (options->method == NULL &&
       options->inputs.count + options->dims.count != 0) {
     return etx_usage_error_report(
-        "bench", "--in and --dim are for one method: give --method");
+        "bench", "--in and --dim are for one method: give METHOD");
   }
   if (options->case_directory != NULL) {
     const etx_status status = etx_case_file_read(options->case_directory,
@@ -443,10 +465,11 @@ int etx_cmd_bench(int argc, char** argv) {
       .examples = examples,
       .positionals = ETX_POSITIONALS(
           {"FILE", "the program, .pte or .bpte", &options.file, true},
-          {"OTHER", "the second program of --compare", &options.other, false}),
+          {"METHOD", "the method to measure; with --compare, OTHER",
+           &options.second, false}),
       .options = ETX_OPTIONS(
-          ETX_TEXT("method", 'm', "NAME", "measure this method only",
-                   &options.method),
+          ETX_TEXT("method", 'm', "NAME",
+                   "the same as METHOD, also with --compare", &options.method),
           ETX_COUNT("threads", 't', "N",
                     "threads for large operators (default: 1)",
                     &options.threads),
@@ -495,6 +518,8 @@ int etx_cmd_bench(int argc, char** argv) {
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  const etx_exit read = read_second(&options);
+  if (read != ETX_EXIT_DONE) return (int)read;
   bench_context b = {.options = &options};
   b.settings = (etx_bench_options){{&options.inputs, &options.dims, NULL, 0},
                                    NULL,

@@ -253,6 +253,16 @@ static void recorded_calls_precede_the_method(void** state) {
                      "tick: ");
 }
 
+// The second word names the method, as for etx run.
+static void a_method_is_measured_alone(void** state) {
+  (void)state;
+  json_t* const root = bench_json(
+      WORDS(ETX, "bench", kv, "read_cache", "--json", "--seconds", "0.01"));
+  assert_int_equal(json_array_size(json_object_get(root, "methods")), 1);
+  assert_non_null(method_of(root, "read_cache"));
+  json_decref(root);
+}
+
 static void two_programs_are_measured_in_turns(void** state) {
   (void)state;
   json_t* const list =
@@ -435,7 +445,11 @@ static void invalid_command_lines_are_refused(void** state) {
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv, llama),
                      "no method in common");
   command_expect_err(2, WORDS(ETX, "bench", kv, "--in", "x=1"),
-                     "give --method");
+                     "give METHOD");
+  command_expect_err(
+      2, WORDS(ETX, "bench", kv, "get_cache", "--method", "set_cache"),
+      "the method is given twice: 'get_cache' and --method 'set_cache'");
+  command_expect_err(2, WORDS(ETX, "bench", kv, "nothing"), "nothing");
   command_expect_err(2, WORDS(ETX, "bench", kv, "--method", "nothing"),
                      "nothing");
   command_expect_err(
@@ -600,6 +614,7 @@ int main(void) {
       cmocka_unit_test(instructions_are_not_calls),
       cmocka_unit_test(static_figures_have_no_inputs),
       cmocka_unit_test(recorded_calls_precede_the_method),
+      cmocka_unit_test(a_method_is_measured_alone),
       cmocka_unit_test(two_programs_are_measured_in_turns),
       cmocka_unit_test(short_calls_are_timed_together),
       cmocka_unit_test(a_refused_call_is_restored_and_repeated),

@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
+#include "cli/graph/graph_onnx.h"
 #include "cli/base/input_path.h"
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
@@ -19,12 +20,15 @@
 static const char about[] =
     "Writes methods as YAML and their weights as .safetensors. Any input of\n"
     "'etx plan' becomes a directory that plans to the same program. A program\n"
-    "file (.pte, .bpte) is printed instead: every value and instruction.\n";
+    "file (.pte, .bpte) is printed instead: every value and instruction. With\n"
+    "--netron it becomes a drawing that Netron and other viewers of ONNX "
+    "open.\n";
 
 static const char examples[] =
     "  etx dump methods/ -o as_yaml/\n"
     "  etx dump decode.pt2 -o as_yaml/\n"
-    "  etx dump model.pte | less\n";
+    "  etx dump model.pte | less\n"
+    "  etx dump model.pte --netron -o model.onnx\n";
 
 static bool is_program(const char* path) {
   const size_t size = strlen(path);
@@ -53,6 +57,58 @@ static etx_exit dump_program(const char* path) {
   return status == ETX_OK ? ETX_EXIT_DONE
                           : etx_error_report("dump", path, status, &diag);
 }
+
+// ---- the drawing for Netron
+
+static etx_status print_drawing(const etx_pte_file* file, const char* path,
+                                FILE* out, etx_diag* diag) {
+  etx_memory_map map;
+  etx_status status = etx_memory_map_read(&map, file->program, diag);
+  if (status == ETX_OK) {
+    etx_instruction_source lines;
+    etx_instruction_source_open(&lines, &map.pte, "dump", path);
+    const etx_graph_onnx_source source = {
+        etx_input_path_name(path),
+        (uint64_t)(file->program.data - file->file.bytes.data), &lines};
+    status = etx_graph_onnx_print(&map, &source, out);
+  }
+  etx_memory_map_close(&map);
+  return status;
+}
+
+static etx_status draw_into(const etx_pte_file* file, const char* path,
+                            const char* output, etx_diag* diag) {
+  etx_output_file drawing;
+  ETX_TRY(etx_output_file_check_overwrite(output, path, diag));
+  ETX_TRY(etx_output_file_open(&drawing, output, diag));
+  etx_status status = print_drawing(file, path, drawing.file, diag);
+  if (status == ETX_OK) status = etx_output_file_finish(&drawing);
+  if (status == ETX_OK) status = etx_output_file_keep(&drawing);
+  etx_output_file_discard(&drawing);
+  return status;
+}
+
+static etx_exit draw_program(const char* path, const char* output) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  if (!is_program(path)) {
+    return etx_usage_error_report(
+        "dump", "%s: --netron draws program files; plan it first", path);
+  }
+  if (output == NULL) {
+    return etx_usage_error_report(
+        "dump", "--netron needs the file to write: give it with -o FILE.onnx");
+  }
+  etx_pte_file file;
+  const etx_status opened = etx_pte_file_open(&file, path, &diag);
+  if (opened != ETX_OK) return etx_error_report("dump", path, opened, &diag);
+  const etx_status status = draw_into(&file, path, output, &diag);
+  etx_pte_file_close(&file);
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_error_report("dump", path, status, &diag);
+}
+
+// ---- methods as YAML
 
 static etx_status dump_into(const char* path, const char* output,
                             const etx_option_list* ops, etx_pool* pool,
@@ -110,6 +166,7 @@ static etx_exit dump_methods(const char* path, const char* output,
 int etx_cmd_dump(int argc, char** argv) {
   const char* path = NULL;
   const char* output = NULL;
+  bool is_drawing = false;
   etx_option_list ops = {0};
   const etx_usage usage = {
       .command = "dump",
@@ -118,18 +175,24 @@ int etx_cmd_dump(int argc, char** argv) {
       .positionals = ETX_POSITIONALS(
           {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}),
       .options = ETX_OPTIONS(
-          ETX_TEXT("output", 'o', "DIR",
-                   "directory for the YAML and the weights; not for a .pte",
+          ETX_TEXT("output", 'o', "PATH",
+                   "directory for the YAML and the weights, or the file of\n"
+                   "--netron",
                    &output),
+          ETX_FLAG("netron", 0,
+                   "write a program as an ONNX file that Netron draws and\n"
+                   "nothing can run; it refers to the program for weights",
+                   &is_drawing),
           ETX_OPERATORS_OPTION(&ops)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (is_drawing) return (int)draw_program(path, output);
   if (is_program(path) && output != NULL) {
     return (int)etx_usage_error_report(
         "dump",
         "%s: a program is printed to standard output, without '--output'; "
-        "redirect it with '>'",
+        "redirect it with '>', or draw it with --netron",
         path);
   }
   return (int)(is_program(path) ? dump_program(path)

@@ -8,60 +8,16 @@
 // The largest number of items of a list of numbers that are printed.
 enum { MOST_ITEMS = 64 };
 
-// The steps know the operators, those of applications too.
-static etx_status find_operators(etx_graph_method* method) {
-  const etx_verify_method* const m = method->program;
-  method->operators = etx_verify_arena_take(
-      m->memory, etx_pte_operator_count(&m->plan), sizeof *method->operators);
-  if (method->operators == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t s = 0; s < m->step_count; ++s) {
-    const etx_pte_instruction* const at = &m->steps[s].instruction;
-    if (at->kind != ETX_PTE_KERNEL_CALL) continue;
-    method->operators[at->index] = m->steps[s].op;
-  }
-  return ETX_OK;
-}
-
-etx_status etx_graph_methods_init(const etx_memory_map* map,
-                                  etx_graph_method** out_methods) {
-  *out_methods = NULL;
-  if (map->method_count == 0) return ETX_OK;
-  etx_graph_method* const methods = etx_verify_arena_take(
-      map->methods[0].program->memory, map->method_count, sizeof *methods);
-  if (methods == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < map->method_count; ++i) {
-    const etx_verify_method* const m = map->methods[i].program;
-    methods[i].program = m;
-    ETX_TRY(etx_verify_effects_init(&methods[i].effects, m));
-    ETX_TRY(find_operators(&methods[i]));
-  }
-  *out_methods = methods;
-  return ETX_OK;
-}
-
 // ---- inputs and outputs
 
-static void put_port(size_t index, int32_t value, etx_text name, FILE* out) {
-  fprintf(out, "%s[%d,", index == 0 ? "" : ",", (int)value);
-  etx_json_string_write(out, name);
-  fputc(']', out);
-}
-
-static void put_ports(const etx_verify_method* m, FILE* out) {
-  const bool has_names = m->blob != NULL && m->blob_method != SIZE_MAX;
+static void put_ports(const etx_pte_plan* plan, FILE* out) {
   fputs("\"inputs\":[", out);
-  for (size_t i = 0; i < etx_pte_input_count(&m->plan); ++i) {
-    const etx_text name =
-        has_names ? etx_blob_input_at(m->blob, m->blob_method, i).name
-                  : etx_text_of("");
-    put_port(i, etx_pte_input_at(&m->plan, i), name, out);
+  for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
+    fprintf(out, "%s%d", i == 0 ? "" : ",", (int)etx_pte_input_at(plan, i));
   }
   fputs("],\"outputs\":[", out);
-  for (size_t i = 0; i < etx_pte_output_count(&m->plan); ++i) {
-    const etx_text name =
-        has_names ? etx_blob_output_at(m->blob, m->blob_method, i).name
-                  : etx_text_of("");
-    put_port(i, etx_pte_output_at(&m->plan, i), name, out);
+  for (size_t i = 0; i < etx_pte_output_count(plan); ++i) {
+    fprintf(out, "%s%d", i == 0 ? "" : ",", (int)etx_pte_output_at(plan, i));
   }
   fputc(']', out);
 }
@@ -134,8 +90,7 @@ static void put_tensor(const etx_verify_method* m, size_t index,
   const etx_verify_value* const value = &m->values[index];
   fputs("[\"tensor\",\"", out);
   etx_host_tensor_print_type(tensor->dtype, tensor->rank, tensor->sizes, out);
-  fputs("\",", out);
-  etx_json_string_write(out, tensor->name);
+  fputc('"', out);
   const int whole = value->parent == ETX_VERIFY_NONE ? -1 : (int)value->parent;
   fprintf(out, ",%d,[", whole);
   for (uint32_t i = 0; i < value->part_count; ++i) {
@@ -145,20 +100,23 @@ static void put_tensor(const etx_verify_method* m, size_t index,
   fputs("]]", out);
 }
 
-static void put_value(const etx_verify_method* m, size_t index, FILE* out) {
+static void put_value(const etx_graph_method* method, size_t index, FILE* out) {
+  const etx_verify_method* const m = method->program;
+  const int varies = method->varies[index] ? 1 : 0;
   const etx_pte_value value = etx_pte_value_at(&m->plan, index);
   switch (value.kind) {
     case ETX_PTE_NULL:
       fputs("[\"none\"]", out);
       break;
     case ETX_PTE_INT:
-      fprintf(out, "[\"text\",\"%" PRId64 "\"]", value.as.integer);
+      fprintf(out, "[\"text\",\"%" PRId64 "\",%d]", value.as.integer, varies);
       break;
     case ETX_PTE_BOOL:
-      fprintf(out, "[\"text\",\"%s\"]", value.as.boolean ? "true" : "false");
+      fprintf(out, "[\"text\",\"%s\",%d]", value.as.boolean ? "true" : "false",
+              varies);
       break;
     case ETX_PTE_DOUBLE:
-      fprintf(out, "[\"text\",\"%.9g\"]", value.as.real);
+      fprintf(out, "[\"text\",\"%.9g\",%d]", value.as.real, varies);
       break;
     case ETX_PTE_TENSOR:
       put_tensor(m, index, &value.as.tensor, out);
@@ -184,13 +142,27 @@ static void put_value(const etx_verify_method* m, size_t index, FILE* out) {
   }
 }
 
-static void put_values(const etx_verify_method* m, FILE* out) {
+static void put_values(const etx_graph_method* method, FILE* out) {
+  const etx_verify_method* const m = method->program;
   fputs(",\"values\":[", out);
   for (size_t i = 0; i < m->value_count; ++i) {
     fputs(i == 0 ? "\n" : ",\n", out);
-    put_value(m, i, out);
+    put_value(method, i, out);
   }
   fputc(']', out);
+}
+
+// The names of values that have one.
+static void put_names(const etx_graph_method* method, FILE* out) {
+  const char* comma = "";
+  fputs(",\"names\":{", out);
+  for (size_t i = 0; i < method->program->value_count; ++i) {
+    if (method->names[i].size == 0) continue;
+    fprintf(out, "%s\"%zu\":", comma, i);
+    etx_json_string_write(out, method->names[i]);
+    comma = ",";
+  }
+  fputc('}', out);
 }
 
 // ---- steps
@@ -211,35 +183,23 @@ static void put_call_arguments(const etx_pte_instruction* at, FILE* out) {
   }
 }
 
-// A list of tensors, and one more value, which may be ETX_VERIFY_NONE.
-static void put_accesses(const etx_verify_access* accesses, size_t count,
-                         uint32_t more, FILE* out) {
+static void put_accesses(const uint32_t* values, size_t count, FILE* out) {
   fputs(",[", out);
   for (size_t i = 0; i < count; ++i) {
-    fprintf(out, "%s%u", i == 0 ? "" : ",", (unsigned)accesses[i].value);
-  }
-  if (more != ETX_VERIFY_NONE) {
-    fprintf(out, "%s%u", count == 0 ? "" : ",", (unsigned)more);
+    fprintf(out, "%s%u", i == 0 ? "" : ",", (unsigned)values[i]);
   }
   fputc(']', out);
 }
 
 static void put_calls(etx_graph_method* method, FILE* out) {
   const etx_verify_method* const m = method->program;
-  etx_verify_effects* const effects = &method->effects;
   fputs(",\"calls\":[", out);
   for (size_t s = 0; s < m->step_count; ++s) {
     fputs(s == 0 ? "\n[" : ",\n[", out);
     put_call_arguments(&m->steps[s].instruction, out);
-    // The map was made from the effects of all steps, so there are some.
-    if (etx_verify_effects_of(m, s, effects) == ETX_OK) {
-      const uint32_t defined = effects->rebound != ETX_VERIFY_NONE
-                                   ? effects->rebound
-                                   : effects->sized;
-      put_accesses(effects->writes, effects->write_count, defined, out);
-      put_accesses(effects->reads, effects->read_count, effects->rebound_from,
-                   out);
-    }
+    etx_graph_step_read(method, s);
+    put_accesses(method->written, method->written_count, out);
+    put_accesses(method->read, method->read_count, out);
     fputc(']', out);
   }
   fputc(']', out);
@@ -249,9 +209,10 @@ void etx_graph_json_print(etx_graph_method* methods, size_t count, FILE* out) {
   fputc('[', out);
   for (size_t i = 0; i < count; ++i) {
     fputs(i == 0 ? "\n{" : ",\n{", out);
-    put_ports(methods[i].program, out);
+    put_ports(&methods[i].program->plan, out);
+    put_names(&methods[i], out);
     put_arguments(&methods[i], out);
-    put_values(methods[i].program, out);
+    put_values(&methods[i], out);
     put_calls(&methods[i], out);
     fputc('}', out);
   }

@@ -15,7 +15,6 @@ class Graph {
       this.boxOf.set(box.value, box);
       for (const view of box.views) this.boxOf.set(view, box);
     }
-    this.portNames = new Map([...data.inputs, ...data.outputs].filter(([, name]) => name !== ""));
     this.nodes = [];
     this.inputNodes = new Map();   // by value
     this.stepNodes = [];           // by step
@@ -29,11 +28,7 @@ class Graph {
 
   isTensor(value) { return this.data.values[value]?.[0] === "tensor"; }
   typeOf(value) { return this.isTensor(value) ? this.data.values[value][1] : "number"; }
-  nameOf(value) {
-    const box = this.boxOf.get(value);
-    const own = this.isTensor(value) ? this.data.values[value][2] : "";
-    return own || (this.portNames.get(value) ?? "") || (box && box.value === value ? box.name : "");
-  }
+  nameOf(value) { return this.data.names[value] ?? ""; }
   labelOf(value) { return this.nameOf(value) || "#" + value; }
   // Constants and states: their bytes are not made by a step of this call.
   isKept(value) {
@@ -45,12 +40,6 @@ class Graph {
     const entry = this.data.values[value];
     if (entry?.[0] === "tensors") return entry[1].filter((item) => item >= 0);
     return entry?.[0] === "tensor" ? [value] : [];
-  }
-
-  // The values that hold the numbers of an argument.
-  numbersOf(value) {
-    const entry = this.data.values[value];
-    return entry?.[0] === "integers" ? entry[1] : entry?.[0] === "text" ? [value] : [];
   }
 
   // ---- control flow: a forward jump skips a region, a backward one repeats it
@@ -76,30 +65,8 @@ class Graph {
     this.regions.forEach((region, index) => this.innermost.fill(index, region.first, region.last + 1));
   }
 
-  // True if some step or the caller gives the number its value.
-  isComputed(value) {
-    this.computed ??= this.findComputed();
-    return this.computed.has(value);
-  }
-
-  findComputed() {
-    const computed = new Set(this.data.inputs.map(([value]) => value));
-    this.data.calls.forEach((call, step) => {
-      const result = this.scalarResult(step);
-      if (result >= 0) computed.add(result);
-    });
-    return computed;
-  }
-
-  // The number that a step writes, or -1.
-  scalarResult(step) {
-    const [args] = this.data.calls[step];
-    const name = this.method.operatorAt(step);
-    const isNumber = (value) => this.data.values[value]?.[0] === "text";
-    if (name === "move") return isNumber(args[1]) ? args[1] : -1;
-    const names = this.data.arguments[this.method.steps[step]];
-    return names && args.length > names.length && isNumber(args[names.length]) ? args[names.length] : -1;
-  }
+  // True for a number that changes at run time.
+  isComputed(value) { return this.data.values[value]?.[2] === 1 && this.data.values[value][0] === "text"; }
 
   // True if `step` may be left out although `reader` runs.
   isConditional(step, reader) {
@@ -122,21 +89,21 @@ class Graph {
   }
 
   makeNodes() {
-    for (const [value, name] of this.data.inputs) {
-      const node = this.addNode({kind: "input", step: -1, operator: "", short: name || "input #" + value, made: value,
+    for (const value of this.data.inputs) {
+      const node = this.addNode({kind: "input", step: -1, operator: "", short: this.nameOf(value) || "input #" + value, made: value,
         args: [], writes: [value], reads: []});
       this.inputNodes.set(value, node);
     }
     for (let step = 0; step < this.method.steps.length; ++step) this.stepNodes.push(this.addNode(this.stepNode(step)));
-    for (const [value, name] of this.data.outputs) {
-      this.addNode({kind: "output", step: this.method.steps.length, operator: "", short: name || "output #" + value,
+    for (const value of this.data.outputs) {
+      this.addNode({kind: "output", step: this.method.steps.length, operator: "", short: this.nameOf(value) || "output #" + value,
         made: value, args: [], writes: [], reads: [value]});
     }
     for (const node of this.nodes) this.describe(node);
   }
 
   stepNode(step) {
-    const [values, writes = [], reads = []] = this.data.calls[step];
+    const [values, writes, reads] = this.data.calls[step];
     const operator = this.method.operatorAt(step);
     const names = operator === "move" ? ["from", "to"] : operator === "jump" ? ["condition"] : operator === "free" ? ["value"]
       : this.data.arguments[this.method.steps[step]] ?? [];
@@ -144,14 +111,8 @@ class Graph {
     // The slot after the last argument mostly holds the output once more.
     while (args.length > 1 && args.length > names.length && names.length > 0 &&
       args.slice(0, -1).some((arg) => arg.value === args.at(-1).value)) args.pop();
-    const scalar = this.scalarResult(step);
-    const made = writes[0] ?? (scalar >= 0 ? scalar : -1);
-    // Also tensors of which only the sizes are read.
-    const tensors = args.slice(0, names.length).flatMap((arg) => this.tensorsOf(arg.value)).filter((value) => !writes.includes(value));
     const kind = operator === "jump" || operator === "move" || operator === "free" ? operator : "operator";
-    return {kind, step, operator, short: operator === "jump" ? "jump if false" : shortOperator(operator), made, args,
-      writes: scalar >= 0 ? [...writes, scalar] : writes,
-      reads: [...reads, ...tensors, ...values.flatMap((value) => this.numbersOf(value)).filter((value) => value !== scalar && this.isComputed(value))]};
+    return {kind, step, operator, short: operator === "jump" ? "jump if false" : shortOperator(operator), made: writes[0] ?? -1, args, writes, reads};
   }
 
   // The lines that the drawing shows.
@@ -163,7 +124,7 @@ class Graph {
         if (box && this.isKept(value) && !kept.has(box)) kept.set(box, box.name || arg.name);
       }
     }
-    node.kept = [...kept.keys()];
+    if (node.kind === "output" && this.isKept(node.made)) kept.set(this.boxOf.get(node.made), map.kinds[this.boxOf.get(node.made).kind][0]);
     node.type = node.made >= 0 ? this.typeOf(node.made) : node.kind === "jump" ? this.jumpText(node) : "";
     node.keptText = [...kept].map(([box, name]) => (box.kind === KIND.state ? "\u25c6 " : "") + name).join(", ");
     node.source = node.step >= 0 ? this.method.sourceAt(node.step) : "";
@@ -223,7 +184,7 @@ class Graph {
         found.add(this.inputNodes.get(at));
         continue;
       }
-      const [kind, , , whole, parts] = this.data.values[at];
+      const [kind, , whole, parts] = this.data.values[at];
       if (kind !== "tensor") continue;
       for (const next of parts.length > 0 ? parts : whole >= 0 ? [whole] : []) {
         if (!seen.has(next)) open.push(next);

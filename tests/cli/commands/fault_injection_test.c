@@ -77,6 +77,7 @@ static void a_lack_of_memory_is_reported(void** state) {
   fail_allocations(WORDS(ETX, "verify", CACHE), 600);
   fail_allocations(WORDS(ETX, "verify", CACHE, "--json"), 700);
   fail_allocations(WORDS(ETX, "inspect", CACHE, "--json"), 700);
+  fail_allocations(WORDS(ETX, "dump", CACHE, "--netron", "-o", output), 300);
   fail_allocations(WORDS(ETX, "run", kv_program, "--case", KV), 2000);
 }
 

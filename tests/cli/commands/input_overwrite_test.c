@@ -51,6 +51,7 @@ static void a_program_is_not_replaced(void** state) {
   (void)state;
   expect_refusal(WORDS(ETX, "inspect", program, "--html", program));
   expect_refusal(WORDS(ETX, "inspect", program, "--html", other_spelling));
+  expect_refusal(WORDS(ETX, "dump", program, "--netron", "-o", program));
   expect_refusal(WORDS(ETX, "mem", program, "--html", program));
   expect_refusal(WORDS(ETX, "mem", other_spelling, "--trace", program));
   expect_refusal(WORDS(ETX, "run", program, "run", "--profile", program));

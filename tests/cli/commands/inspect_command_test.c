@@ -118,12 +118,40 @@ static void the_page_has_all_facts(void** state) {
   command_expect(2, WORDS(ETX, "inspect", program, "--html", "/no/such/page"));
 }
 
+// Byte by byte in tests/cli/graph/check_netron.py, which needs Python.
+static void a_drawing_needs_a_program_and_a_file(void** state) {
+  (void)state;
+  char program[PATH_BYTES];
+  char drawing[PATH_BYTES];
+  snprintf(program, sizeof program, "%s/kv.pte", command_directory);
+  snprintf(drawing, sizeof drawing, "%s/kv.onnx", command_directory);
+  command_expect(
+      0, WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/kv", "-q", "-o", program));
+  command_expect_err(2, WORDS(ETX, "dump", program, "--netron"),
+                     "give it with -o FILE.onnx");
+  command_expect_err(
+      2, WORDS(ETX, "dump", ETX_TEST_DATA "/pt2/kv", "--netron", "-o", drawing),
+      "--netron draws program files");
+  command_expect(0, WORDS(ETX, "dump", program, "--netron", "-o", drawing));
+  size_t size = 0;
+  char* const bytes = command_read_file(drawing, &size);
+  // ModelProto: ir_version 8, producer_name "etx".
+  assert_true(size > 7 && memcmp(bytes,
+                                 "\x08\x08\x12\x03"
+                                 "etx",
+                                 7) == 0);
+  free(bytes);
+  command_expect(
+      2, WORDS(ETX, "dump", program, "--netron", "-o", "/no/such/file"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_method_without_instructions_is_a_method),
       cmocka_unit_test(the_runtimes_of_a_program_are_listed),
       cmocka_unit_test(operators_that_size_views_are_marked),
       cmocka_unit_test(the_page_has_all_facts),
+      cmocka_unit_test(a_drawing_needs_a_program_and_a_file),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

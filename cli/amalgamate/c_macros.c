@@ -58,12 +58,13 @@ static size_t branch_of(const etx_c_macros* macros) {
   return macros->depth == 0 ? 0 : macros->branches[macros->depth - 1];
 }
 
-// Removes the definitions that were made in the branch that is being read.
+// Removes the definitions that were made in the branch that is being read and in
+// those inside of it, which have larger numbers.
 static void drop_branch(const etx_c_macros* macros, etx_c_entry* entry) {
   size_t kept = 0;
   for (size_t i = 0; i < entry->macro_count; ++i) {
     const size_t macro = entry->macros[i];
-    if (macros->macros[macro].branch != branch_of(macros)) {
+    if (macros->macros[macro].branch < branch_of(macros)) {
       entry->macros[kept++] = macro;
     }
   }
@@ -335,6 +336,29 @@ etx_status etx_c_expand(etx_c_expansion* e, const etx_c_tokens* in,
       }
     }
     ETX_TRY(etx_c_token_add(out, &token));
+  }
+  return ETX_OK;
+}
+
+static bool is_used(const etx_c_expansion* e, size_t macro) {
+  for (size_t i = 0; i < e->used_count; ++i) {
+    if (e->used[i] == macro) return true;
+  }
+  return false;
+}
+
+etx_status etx_c_expand_others(etx_c_expansion* e, etx_c_tokens* out) {
+  for (size_t i = 0; i < e->used_count; ++i) {
+    bool is_certain = false;
+    const uint32_t name = e->macros->macros[e->used[i]].name;
+    const size_t choices = etx_c_macro_choices(e->macros, name, &is_certain);
+    for (size_t k = 0; choices > 1 && k < choices; ++k) {
+      const etx_c_entry* const entry = etx_c_entry_of(e->macros, name);
+      const size_t other = entry->macros[entry->macro_count - 1 - k];
+      if (is_used(e, other)) continue;
+      ETX_TRY(etx_c_note_used(e, other));
+      ETX_TRY(etx_c_expand(e, &e->macros->macros[other].body, out));
+    }
   }
   return ETX_OK;
 }

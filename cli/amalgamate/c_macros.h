@@ -67,7 +67,8 @@ ETX_MUST_USE etx_status etx_c_macros_init(etx_c_macros* macros, etx_pool* pool,
 // call.
 etx_c_entry* etx_c_entry_of(etx_c_macros* macros, uint32_t name);
 
-// Begins to read a branch that may not be compiled, with a number of its own.
+// Begins to read a branch that may not be compiled, with a number of its own,
+// which is larger than those before it.
 ETX_MUST_USE etx_status etx_c_branch_enter(etx_c_macros* macros, size_t branch);
 
 // Ends it: from here on, its definitions are in force or not.
@@ -92,5 +93,12 @@ ETX_MUST_USE etx_status etx_c_note_used(etx_c_expansion* expansion,
 // Appends the expansion of `in` to `out`.
 ETX_MUST_USE etx_status etx_c_expand(etx_c_expansion* expansion,
                                      const etx_c_tokens* in, etx_c_tokens* out);
+
+// Appends the texts of all other definitions that may be in force of the names
+// that `expansion` has expanded, and notes them as used. One choice for all
+// names does not reach them: #ifdef __clang__ may decide one name, and #ifndef
+// another that expands to it.
+ETX_MUST_USE etx_status etx_c_expand_others(etx_c_expansion* expansion,
+                                            etx_c_tokens* out);
 
 #endif

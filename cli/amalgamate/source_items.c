@@ -196,6 +196,7 @@ static etx_status flush(item_reader* r) {
                          choice == 0 ? &item->expanded : &other));
     if (choice == 0) ETX_TRY(mark_seen(r, &item->expanded, first));
     ETX_TRY(etx_c_expand(&e, &item->aside, &other));
+    ETX_TRY(etx_c_expand_others(&e, &other));
     ETX_TRY(note_uses(r, &e, item->index, SIZE_MAX));
     ETX_TRY(refer_to_others(r, &other));
     if (e.choices > choices) choices = e.choices;

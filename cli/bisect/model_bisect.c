@@ -9,6 +9,7 @@
 #include "cli/bisect/change_search.h"
 #include "cli/plan/diagnostic_list.h"
 #include "cli/plan/kernel_evaluator.h"
+#include "cli/plan/operators_option.h"
 #include "cli/plan/size_cap_option.h"
 #include "exporter/export.h"
 
@@ -27,6 +28,7 @@ static etx_status read_module(const etx_bisect_options* o,
                               etx_ir_module* module, etx_problems* problems,
                               etx_diag* diag) {
   ETX_TRY(etx_size_cap_option_apply(&o->cap, module, diag));
+  ETX_TRY(etx_operators_option_apply(&o->ops, module, diag));
   ETX_TRY(etx_export_read(module, o->input, problems, diag));
   for (size_t i = 0; i < o->quantize.count; ++i) {
     ETX_TRY(etx_export_quantize(module, o->quantize.items[i], diag));
@@ -73,7 +75,9 @@ static etx_status open_side(const bisect_search* s,
                             const etx_mechanism_setting* setting,
                             const char* path, etx_diff_side* side) {
   const etx_run_session_options options = {
-      .threads = setting->has_threads ? s->options->threads : 1};
+      .threads = setting->has_threads ? s->options->threads : 1,
+      .kernel_paths = s->options->kernels.items,
+      .kernel_count = s->options->kernels.count};
   ETX_TRY(etx_run_session_open(&side->session, path, &options, s->diag));
   side->session.pool.parallel.instruction_set = setting->set;
   etx_tensor_log_init(&side->log, s->pool);

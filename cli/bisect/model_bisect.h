@@ -17,6 +17,8 @@ typedef struct etx_bisect_options {
   etx_tolerance tolerance;     // 0 and 0: equal numbers
   etx_option_list quantize;    // rules, as etx plan takes them
   etx_option_list cap;
+  etx_option_list ops;      // descriptions of an application's operators
+  etx_option_list kernels;  // and libraries of their kernels
   const char* passes_off;  // passes that stay off, as etx plan takes them
   bool packs;
   size_t threads;  // with the mechanism threads

@@ -13,6 +13,7 @@
 #include "cli/bench/recorded_sizes.h"
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
+#include "cli/base/kernels_option.h"
 #include "cli/base/output_file.h"
 #include "format/pte/reserved_names.h"
 
@@ -493,10 +494,7 @@ int etx_cmd_bench(int argc, char** argv) {
                    "inputs and state of recorded calls: the first call of each "
                    "method",
                    &options.case_directory),
-          ETX_LIST("kernels", 'k', "LIBRARY",
-                   "a shared library with kernels of your own operators; its "
-                   "code runs; may be given several times",
-                   &options.kernels),
+          ETX_KERNELS_OPTION(&options.kernels),
           ETX_LIST("data", 'd', "FILE", "a data file (.ptd) of the program",
                    &options.data),
           ETX_FLAG("restore", 0,

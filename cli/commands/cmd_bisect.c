@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include "cli/base/exit_code.h"
+#include "cli/base/kernels_option.h"
 #include "cli/base/options.h"
 #include "cli/bisect/model_bisect.h"
 #include "cli/commands/commands.h"
 #include "cli/json/json_value.h"
+#include "cli/plan/operators_option.h"
 #include "cli/plan/size_cap_option.h"
 
 static const char about[] =
@@ -117,7 +119,8 @@ int etx_cmd_bisect(int argc, char** argv) {
           ETX_LIST("quantize", 0, "KIND[:PATTERN,...]",
                    "quantise weights as 'etx plan' does, in every plan",
                    &o->quantize),
-          ETX_SIZE_CAP_OPTION(&o->cap),
+          ETX_SIZE_CAP_OPTION(&o->cap), ETX_OPERATORS_OPTION(&o->ops),
+          ETX_KERNELS_OPTION(&o->kernels),
           ETX_COUNT("threads", 0, "N",
                     "threads of the last mechanism (default: 2)", &c.threads),
           ETX_REAL("rtol", 0, "X", "relative tolerance (default: 0)",

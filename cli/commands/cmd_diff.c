@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/base/exit_code.h"
+#include "cli/base/kernels_option.h"
 #include "cli/base/options.h"
 #include "cli/bisect/program_diff.h"
 #include "cli/commands/commands.h"
@@ -30,6 +31,7 @@ typedef struct diff_options {
   const char* files[2];
   const char* method;
   const char* case_directory;
+  etx_option_list kernels;
   double relative;
   double absolute;
   bool json;
@@ -85,7 +87,10 @@ static etx_exit open_and_compare(const diff_options* options,
   etx_exit code = ETX_EXIT_DONE;
   for (; opened < 2 && code == ETX_EXIT_DONE; ++opened) {
     etx_diff_side* const s = &sides[opened];
-    const etx_run_session_options session_options = {.threads = 1};
+    const etx_run_session_options session_options = {
+        .threads = 1,
+        .kernel_paths = options->kernels.items,
+        .kernel_count = options->kernels.count};
     etx_diag_init(&diag);
     s->path = options->files[opened];
     s->logs = true;
@@ -119,6 +124,7 @@ int etx_cmd_diff(int argc, char** argv) {
           ETX_TEXT("case", 0, "DIR",
                    "take the inputs and earlier calls of recorded calls",
                    &options.case_directory),
+          ETX_KERNELS_OPTION(&options.kernels),
           ETX_REAL("rtol", 0, "X", "relative tolerance (default: 1e-5)",
                    &options.relative),
           ETX_REAL("atol", 0, "X", "absolute tolerance (default: 1e-6)",

@@ -11,6 +11,7 @@
 #include "cli/base/output_file.h"
 #include "cli/base/plural.h"
 #include "cli/run/single_call.h"
+#include "cli/base/kernels_option.h"
 #include "cli/base/options.h"
 #include "cli/run/smoke_run.h"
 #include "cli/run/run_profile.h"
@@ -361,10 +362,7 @@ int etx_cmd_run(int argc, char** argv) {
                    &options.outputs),
           ETX_LIST("data", 'd', "FILE", "a data file (.ptd) of the program",
                    &options.data),
-          ETX_LIST("kernels", 'k', "LIBRARY",
-                   "a shared library with kernels of your own operators; its "
-                   "code runs; may be given several times",
-                   &options.kernels),
+          ETX_KERNELS_OPTION(&options.kernels),
           ETX_TEXT("case", 0, "DIR", "make recorded calls and compare results",
                    &options.case_directory),
           ETX_FLAG("bundled", 0,

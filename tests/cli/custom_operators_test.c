@@ -164,6 +164,45 @@ static void graphs_in_yaml_may_name_them(void** state) {
                      "[6, -8]");
 }
 
+// `etx diff` and `etx bisect` call programs with the kernels of a library.
+static void comparisons_take_kernels(void** state) {
+  (void)state;
+  static const char* const factors[] = {"2.0", "2.5"};
+  static const char graph_text[] =
+      "etx: 1\nmethod: times\ninputs:\n"
+      "  - {name: x, type: \"float32[2]\"}\n"
+      "nodes:\n"
+      "  - {out: y, op: my.scale.default, args: [x, %s]}\n"
+      "outputs: [y]\n";
+  const char* const graph = at(0, "times.yaml");
+  char programs[2][128];
+  for (size_t i = 0; i < 2; ++i) {
+    char text[256];
+    snprintf(text, sizeof text, graph_text, factors[i]);
+    command_write_file(graph, text);
+    snprintf(programs[i], sizeof programs[i], "%s/times%zu.pte",
+             command_directory, i);
+    command_expect(0, WORDS(ETX, "plan", graph, "-q", "-o", programs[i],
+                            "--ops", OPS));
+  }
+  command_expect_out(6,
+                     WORDS(ETX, "diff", programs[0], programs[1], "times",
+                           "--kernels", MY_KERNELS),
+                     "my::scale.out");
+  command_expect(0, WORDS(ETX, "diff", programs[0], programs[0], "times",
+                          "--kernels", MY_KERNELS));
+  command_expect_err(
+      2, WORDS(ETX, "diff", programs[0], programs[1], "times"), "--kernels");
+  command_expect_out(0,
+                     WORDS(ETX, "bisect", SET "exported", "push", "--case",
+                           SET "exported", "--ops", OPS, "--kernels",
+                           MY_KERNELS),
+                     "no result changes");
+  command_expect_err(
+      2, WORDS(ETX, "bisect", SET "exported", "push", "--ops", OPS),
+      "--kernels");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_give_what_pytorch_gives),
@@ -175,6 +214,7 @@ int main(void) {
       cmocka_unit_test(missing_and_other_kernels_are_refused_by_name),
       cmocka_unit_test(other_libraries_are_refused),
       cmocka_unit_test(graphs_in_yaml_may_name_them),
+      cmocka_unit_test(comparisons_take_kernels),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -58,8 +58,8 @@ static size_t branch_of(const etx_c_macros* macros) {
   return macros->depth == 0 ? 0 : macros->branches[macros->depth - 1];
 }
 
-// Removes the definitions that were made in the branch that is being read and in
-// those inside of it, which have larger numbers.
+// Removes the definitions that were made in the branch that is being read and
+// in those inside of it, which have larger numbers.
 static void drop_branch(const etx_c_macros* macros, etx_c_entry* entry) {
   size_t kept = 0;
   for (size_t i = 0; i < entry->macro_count; ++i) {

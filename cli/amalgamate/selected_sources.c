@@ -142,6 +142,7 @@ static etx_status state_build(etx_source* source, etx_text options,
 }
 
 static etx_status need_entries(etx_source* source,
+                               const etx_selected_build* build,
                                const etx_sources_choice* choice,
                                etx_diag* diag) {
   bool has_all = true;
@@ -150,6 +151,10 @@ static etx_status need_entries(etx_source* source,
 #undef ENTRY
   if (!has_all) return ETX_INTERNAL;
   if (choice->has_module) etx_source_need_all(source, "etx_module_");
+  if (build->own_count > 0) {  // what kernels of an application call
+    etx_source_need_all(source, "etx_call_");
+    etx_source_need_all(source, "etx_tensor_");
+  }
   for (size_t i = 0; i < choice->kept_count; ++i) {
     if (etx_source_need(source, choice->kept[i])) continue;
     return etx_diag_fail(diag, ETX_NOT_FOUND,
@@ -194,7 +199,7 @@ etx_status etx_selected_sources_make(const etx_selected_build* build,
   ETX_TRY(etx_source_init(&source, pool));
   ETX_TRY(state_build(&source, options, build, choice, pool, &header));
   ETX_TRY(read_all(&source, build, selection, pool));
-  ETX_TRY(need_entries(&source, choice, diag));
+  ETX_TRY(need_entries(&source, build, choice, diag));
   ETX_TRY(etx_source_reduce(&source));
   etx_text_put_string(&header, header_open);
   ETX_TRY(etx_source_write(&source, true, &to_header));

@@ -132,6 +132,11 @@ static etx_exit print_markdown(void) {
   return etx_error_report("ops", NULL, status, &diag);
 }
 
+static etx_status write_out(void* context, etx_bytes bytes) {
+  const size_t written = fwrite(bytes.data, 1, bytes.size, (FILE*)context);
+  return written == bytes.size ? ETX_OK : ETX_HOST_FAILED;
+}
+
 static etx_status print_header_of(const char* path, etx_bytes bytes,
                                   etx_diag* diag) {
   const etx_text text = {(const char*)bytes.data, bytes.size};
@@ -146,7 +151,8 @@ static etx_status print_header_of(const char* path, etx_bytes bytes,
     etx_arena_init(&arena, memory, needed);
     status = etx_own_list_read(text, &arena, &list, diag);
   }
-  if (status == ETX_OK) etx_operator_header_print(&list, path, stdout);
+  const etx_sink sink = {write_out, stdout};
+  if (status == ETX_OK) status = etx_operator_header_write(&list, path, &sink);
   etx_pool_close(&pool);
   return status;
 }

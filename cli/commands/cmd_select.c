@@ -10,6 +10,7 @@
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
 #include "cli/base/plural.h"
+#include "cli/plan/operators_option.h"
 #include "cli/program/pte_file.h"
 #include "cli/select/narrowed_build.h"
 #include "cli/select/selected_build.h"
@@ -43,6 +44,7 @@ typedef struct select_options {
   const char* output;
   const char* widest_set;
   etx_option_list left_out;
+  etx_option_list ops;
   etx_option_list traces;
   bool narrows;
   const char* layer;  // of the sources that are written; NULL: none are
@@ -60,6 +62,7 @@ typedef struct select_inputs {
   etx_traced traced;
   etx_selection selection;
   etx_selected_facts facts;
+  etx_described_operators described;
   const char* path;  // of the input that is being read, for messages
 } select_inputs;
 
@@ -80,6 +83,8 @@ static etx_status add_program(select_inputs* inputs, etx_pool* pool,
   ETX_TRY(
       etx_program_open(program, file->program, &etx_all_kernels, NULL, diag));
   all->paths[all->count++] = to.path;
+  ETX_TRY(
+      etx_described_add_program(&inputs->described, pool, &program->pte, diag));
   return etx_select_program(program, &to, diag);
 }
 
@@ -95,6 +100,15 @@ static etx_status add_yaml(select_inputs* inputs, etx_pool* pool,
   inputs->facts.features |=
       ETX_FEATURES_OF_DYNAMIC | ETX_FEATURE_BIT(DATA_FILES);
   return etx_selection_unite(&inputs->selection, pool, &selection);
+}
+
+// Adds the operators that a file of --ops describes.
+static etx_status add_description(select_inputs* inputs, etx_pool* pool,
+                                  etx_diag* diag) {
+  etx_bytes bytes;
+  ETX_TRY(etx_file_read(pool, inputs->path, &bytes, diag));
+  const etx_text text = {(const char*)bytes.data, bytes.size};
+  return etx_described_add(&inputs->described, pool, text, diag);
 }
 
 static etx_status add_input(select_inputs* inputs, const char* path,
@@ -126,13 +140,19 @@ static etx_status add_inputs(const select_options* options,
   for (size_t i = 0; i < options->others.count; ++i) {
     ETX_TRY(add_input(inputs, options->others.items[i], pool, diag));
   }
+  for (size_t i = 0; i < options->ops.count; ++i) {
+    inputs->path = options->ops.items[i];
+    ETX_TRY(add_description(inputs, pool, diag));
+  }
   inputs->path = NULL;
   return ETX_OK;
 }
 
 static void report_unknown(void* context, const etx_selected_operator* op) {
   (void)context;
-  fprintf(stderr, "etx select: operator '%.*s' is not one of etx's",
+  fprintf(stderr,
+          "etx select: operator '%.*s' is not one of etx's, and no program "
+          "and no --ops FILE describes it",
           (int)op->name.size, op->name.data);
   for (size_t i = 0; i < op->debug_info.count; ++i) {
     const etx_text path = op->debug_info.items[i];
@@ -285,8 +305,13 @@ static etx_status write_build(const select_options* options,
 }
 
 static void print_build(const etx_selected_build* build, const char* folder) {
-  printf("%s: %zu kernel%s of %zu\n", folder, build->count,
-         etx_plural(build->count), etx_all_kernels.count);
+  const size_t count = build->count - build->own_count;
+  printf("%s: %zu kernel%s of %zu", folder, count, etx_plural(count),
+         etx_all_kernels.count);
+  if (build->own_count > 0) {
+    printf(", and %zu of the application", build->own_count);
+  }
+  printf("\n");
   printf("types:");
 #define DTYPE(NAME, name, code, bytes, category) \
   if ((build->dtypes >> (code)&1) != 0) printf(" " name);
@@ -404,7 +429,8 @@ static etx_exit check_options(const select_options* options) {
 static etx_status select_build(const select_options* options,
                                select_inputs* inputs, etx_selected_build* build,
                                etx_pool* pool, etx_diag* diag) {
-  const etx_unknown_operators unknown = {report_unknown, NULL};
+  const etx_unknown_operators unknown = {&inputs->described, report_unknown,
+                                         NULL};
   ETX_TRY(add_inputs(options, inputs, pool, diag));
   if (options->narrows && inputs->has_lists) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
@@ -462,6 +488,7 @@ int etx_cmd_select(int argc, char** argv) {
           ETX_LIST("leave-out", 0, "PART",
                    "a part of the build that is left out: messages or verifier",
                    &options.left_out),
+          ETX_OPERATORS_OPTION(&options.ops),
           ETX_LIST("trace", 0, "FILE",
                    "what calls have used (etx run --trace-ops); lists what was "
                    "never reached",
@@ -474,11 +501,10 @@ int etx_cmd_select(int argc, char** argv) {
                    "write etx.c and etx.h with the selected parts alone: core\n"
                    "(memory from the caller) or module (files and a heap)",
                    &options.layer),
-          ETX_TEXT(
-              "machine", 0, "NAME",
-              "the processor of these sources: x86, arm64 or portable\n"
-              "(default: all)",
-              &options.machine),
+          ETX_TEXT("machine", 0, "NAME",
+                   "the processor of these sources: x86, arm64 or portable\n"
+                   "(default: all)",
+                   &options.machine),
           ETX_LIST("keep", 0, "FUNCTION",
                    "one more function that the application calls",
                    &options.kept),

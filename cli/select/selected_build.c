@@ -30,6 +30,11 @@ typedef struct wanted_kernel {
   uint32_t dtypes;  // of its calls
 } wanted_kernel;
 
+// The types of an operator's calls.
+static uint32_t dtypes_of(const etx_selected_operator* row, const etx_op* op) {
+  return row->is_from_list && takes_lists(op) ? UINT32_MAX : row->dtypes;
+}
+
 // Marks the operators of a row; false if there is none.
 static bool mark(const etx_selected_operator* row, wanted_kernel* wanted) {
   bool is_known = false;
@@ -37,8 +42,7 @@ static bool mark(const etx_selected_operator* row, wanted_kernel* wanted) {
     const etx_op* const op = etx_op_at((etx_op_id)i);
     if (!is_wanted(row, op)) continue;
     wanted[i].is_wanted = true;
-    wanted[i].dtypes |=
-        row->is_from_list && takes_lists(op) ? UINT32_MAX : row->dtypes;
+    wanted[i].dtypes |= dtypes_of(row, op);
     is_known = true;
   }
   return is_known;
@@ -51,6 +55,7 @@ static etx_status mark_all(const etx_selection* selection,
   for (size_t i = 0; i < selection->count; ++i) {
     const etx_selected_operator* const row = &selection->operators[i];
     if (mark(row, wanted)) continue;
+    if (etx_described_find(unknown->described, row->name) != NULL) continue;
     unknown->report(unknown->context, row);
     ++unknown_count;
   }
@@ -70,6 +75,15 @@ static void add_number(etx_sha256* hash, uint32_t number) {
   etx_sha256_add(hash, bytes, sizeof bytes);
 }
 
+// What the description of an application's operator says.
+static void add_rules(etx_sha256* hash, const etx_op* op) {
+  const etx_own_operator* const own = (const etx_own_operator*)op;
+  const char* const texts[] = {op->arguments, own->sizes, own->dtypes};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+    etx_sha256_add(hash, texts[i], strlen(texts[i]) + 1);
+  }
+}
+
 static void find_fingerprint(etx_selected_build* build) {
   static const char digits[] = "0123456789abcdef";
   uint8_t digest[ETX_SHA256_BYTES];
@@ -80,6 +94,7 @@ static void find_fingerprint(etx_selected_build* build) {
     etx_sha256_add(&hash, op->name, strlen(op->name) + 1);
     etx_sha256_add(&hash, op->overload, strlen(op->overload) + 1);
     add_number(&hash, build->op_dtypes[i]);
+    if (i + build->own_count >= build->count) add_rules(&hash, op);
   }
   for (size_t i = 0; i < ETX_LOOP_COUNT; ++i) {
     add_number(&hash, build->loops[i]);
@@ -107,8 +122,27 @@ static void find_loops(const etx_selection* selection,
     if (selection->operators[i].is_from_list) steps = UINT64_MAX;
   }
   memset(build->loops, 0, sizeof build->loops);
-  for (size_t i = 0; i < build->count; ++i) {
+  for (size_t i = 0; i < build->count - build->own_count; ++i) {
     etx_loops_add(build->ops[i]->id, build->op_dtypes[i], steps, build->loops);
+  }
+}
+
+// Adds the operators of the application, and their types to `dtypes`.
+static void add_described(const etx_selection* selection,
+                          const etx_described_operators* described,
+                          uint32_t known, etx_selected_build* build,
+                          uint32_t* dtypes) {
+  for (size_t i = 0; i < selection->count; ++i) {
+    const etx_selected_operator* const row = &selection->operators[i];
+    const etx_own_operator* const own =
+        etx_described_find(described, row->name);
+    const etx_text no_overload = {NULL, 0};
+    if (own == NULL || etx_op_find(row->name, no_overload) != NULL) continue;
+    const uint32_t calls = dtypes_of(row, &own->op);
+    *dtypes |= calls;
+    build->ops[build->count] = &own->op;
+    build->op_dtypes[build->count++] = calls & known;
+    ++build->own_count;
   }
 }
 
@@ -119,12 +153,12 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
                                    etx_diag* diag) {
   wanted_kernel wanted[ETX_OP_COUNT] = {{false, 0}};
   uint32_t dtypes = 0, known = 0;
+  const size_t most = ETX_OP_COUNT + unknown->described->count;
   ETX_TRY(mark_all(selection, unknown, wanted, diag));
-  build->ops = etx_pool_take(pool, ETX_OP_COUNT * sizeof *build->ops);
-  build->op_dtypes =
-      etx_pool_take(pool, ETX_OP_COUNT * sizeof *build->op_dtypes);
+  build->ops = etx_pool_take(pool, most * sizeof *build->ops);
+  build->op_dtypes = etx_pool_take(pool, most * sizeof *build->op_dtypes);
   if (build->ops == NULL || build->op_dtypes == NULL) return ETX_OUT_OF_MEMORY;
-  build->count = 0;
+  build->count = build->own_count = 0;
 #define DTYPE(NAME, name, code, bytes, category) known |= UINT32_C(1) << (code);
 #include "format/tensor/dtype.def"
 #undef DTYPE
@@ -136,6 +170,7 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
     build->ops[build->count] = op;
     build->op_dtypes[build->count++] = wanted[i].dtypes & known;
   }
+  add_described(selection, unknown->described, known, build, &dtypes);
   find_loops(selection, facts, build);
   build->dtypes = ETX_DTYPES_CLOSED(dtypes) & known;
   build->features = facts->features;

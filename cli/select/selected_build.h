@@ -10,16 +10,19 @@
 #ifndef ETX_CLI_SELECT_SELECTED_BUILD_H
 #define ETX_CLI_SELECT_SELECTED_BUILD_H
 
+#include "cli/select/described_operators.h"
 #include "cli/select/select_program.h"
 #include "cli/select/selected_loops.h"
 #include "format/base/sink.h"
 #include "runtime/instruction_set.h"
 
 typedef struct etx_selected_build {
-  const etx_op**
-      ops;  // those that want a kernel, in the order of op_schema.def
+  // Those that want a kernel, in the order of op_schema.def; then those of the
+  // application, each the first field of an etx_own_operator.
+  const etx_op** ops;
   uint32_t* op_dtypes;  // for each of them the types of its calls: its cells
   size_t count;         // of ops
+  size_t own_count;     // of these, those of the application
   uint32_t dtypes;      // with all that they bring along
   uint32_t loops[ETX_LOOP_COUNT];  // types of the calls that want each loop
   bool has_messages;
@@ -33,16 +36,18 @@ typedef struct etx_selected_build {
   char fingerprint[17];            // of all above but the bytes, hexadecimal
 } etx_selected_build;
 
-// Called for each operator that this version of etx does not have.
+// Where operators that this version of etx does not have are looked up, and
+// what is called for each one that is not there.
 typedef struct etx_unknown_operators {
+  const etx_described_operators* described;
   void (*report)(void* context, const etx_selected_operator* op);
   void* context;
 } etx_unknown_operators;
 
-// Fills `build` from a selection and the facts of the programs in it. Choices
-// that no file states (messages, verifier, instruction set) are set by the
-// caller before. ETX_MISSING_OPERATOR: some operators are unknown; each is
-// reported.
+// Fills `build` from a selection and the facts of the programs in it; operators
+// that etx does not have are those of `unknown`. Choices that no file
+// states (messages, verifier, instruction set) are set by the caller before.
+// ETX_MISSING_OPERATOR: some operators are unknown; each is reported.
 ETX_MUST_USE etx_status etx_selected_build_fill(
     const etx_selection* selection, const etx_selected_facts* facts,
     const etx_unknown_operators* unknown, etx_pool* pool,

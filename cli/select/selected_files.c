@@ -1,5 +1,6 @@
 // Writes the files of a selected build.
 
+#include "cli/kernels/operator_header.h"
 #include "cli/select/kernel_names.h"
 #include "cli/select/selected_build.h"
 #include "cli/select/selection_yaml.h"
@@ -17,16 +18,34 @@ static etx_status put(const etx_sink* sink, const char* format, ...) {
   return etx_sink_write(sink, line, strlen(line));
 }
 
+// Where the operators of the application begin.
+static size_t first_own(const etx_selected_build* build) {
+  return build->count - build->own_count;
+}
+
+static etx_status put_own_rows(const etx_selected_build* build,
+                               const etx_sink* sink) {
+  for (size_t i = first_own(build); i < build->count; ++i) {
+    ETX_TRY(put(sink, "    {&"));
+    ETX_TRY(etx_operator_identifier_write(build->ops[i], sink));
+    ETX_TRY(put(sink, ".op, "));
+    ETX_TRY(etx_operator_identifier_write(build->ops[i], sink));
+    ETX_TRY(put(sink, "_prepare, NULL},\n"));
+  }
+  return ETX_OK;
+}
+
 static etx_status put_rows(const etx_selected_build* build,
                            const etx_sink* sink) {
   ETX_TRY(put(sink, "static const etx_kernel rows[] = {\n"));
-  for (size_t i = 0; i < build->count; ++i) {
+  for (size_t i = 0; i < first_own(build); ++i) {
     const etx_op_id op = build->ops[i]->id;
     const char* const temporary = etx_kernel_temporary_name(op);
     ETX_TRY(put(sink, "    {&etx_op_row_%s, etx_kernel_%s_prepare, %s},\n",
                 etx_kernel_symbol(op), etx_kernel_symbol(op),
                 temporary == NULL ? "NULL" : temporary));
   }
+  ETX_TRY(put_own_rows(build, sink));
   ETX_TRY(put(sink,
               "};\n\n// The types that each kernel is called with: a bit for "
               "each code of dtype.def.\n"
@@ -71,7 +90,7 @@ static etx_status put_advice(const etx_selected_build* build,
 // declared once.
 static etx_status put_declarations(const etx_selected_build* build,
                                    const etx_sink* sink) {
-  for (size_t i = 0; i < build->count; ++i) {
+  for (size_t i = 0; i < first_own(build); ++i) {
     const etx_op_id op = build->ops[i]->id;
     const char* const temporary = etx_kernel_temporary_name(op);
     ETX_TRY(put(sink, "etx_status etx_kernel_%s_prepare(etx_call* call);\n",
@@ -86,7 +105,27 @@ static etx_status put_declarations(const etx_selected_build* build,
                 "etx_status %s(const etx_call* call, size_t* out_bytes);\n",
                 temporary));
   }
+  for (size_t i = first_own(build); i < build->count; ++i) {
+    ETX_TRY(put(sink, "\n"));
+    ETX_TRY(
+        etx_operator_row_write((const etx_own_operator*)build->ops[i], sink));
+  }
   return ETX_OK;
+}
+
+// What the application defines: the first phases of its kernels.
+static etx_status put_own_kernels(const etx_selected_build* build,
+                                  const etx_sink* sink) {
+  if (build->own_count == 0) return ETX_OK;
+  ETX_TRY(put(sink,
+              "// Kernels of the application's own operators, which it defines "
+              "(runtime/kernel.h).\n"
+              "// 'etx ops --header' writes the numbers of their "
+              "arguments.\n"));
+  for (size_t i = first_own(build); i < build->count; ++i) {
+    ETX_TRY(etx_operator_prototype_write(build->ops[i], sink));
+  }
+  return put(sink, "\n");
 }
 
 static etx_status write_table(const etx_selected_build* build,
@@ -185,8 +224,9 @@ static etx_status write_header(const etx_selected_build* build,
               "#define ETX_SELECTED_NARROWED %i\n\n",
               (int64_t)build->is_narrowed));
   ETX_TRY(put_bytes(sink, &build->bytes));
+  ETX_TRY(put(sink, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"));
+  ETX_TRY(put_own_kernels(build, sink));
   return put(sink,
-             "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
              "extern const etx_kernel_table etx_selected_kernels;\n"
              "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }

@@ -5,10 +5,28 @@
 #include <etx/etx.h>
 #include <stdio.h>
 
+#ifndef MY_SELECTED
 extern const etx_kernel_table my_kernels;
 
 // The table of this program: the kernels of etx, then its own.
 static etx_kernel all[1024];
+
+static etx_status make_table(etx_kernel_table* out) {
+  const size_t own = my_kernels.count;
+  const size_t count = etx_all_kernels.count;
+  if (count + own > sizeof all / sizeof *all) return ETX_OUT_OF_MEMORY;
+  memcpy(all, etx_all_kernels.kernels, count * sizeof *all);
+  memcpy(all + count, my_kernels.kernels, own * sizeof *all);
+  *out = (etx_kernel_table){.kernels = all, .count = count + own};
+  return ETX_OK;
+}
+#else
+// A build of `etx select` has a table of both.
+static etx_status make_table(etx_kernel_table* out) {
+  *out = *etx_default_kernels;
+  return ETX_OK;
+}
+#endif
 
 static etx_status push(etx_module* module, etx_module_shared* shared,
                        etx_diag* diag) {
@@ -31,12 +49,8 @@ static etx_status push(etx_module* module, etx_module_shared* shared,
 }
 
 static etx_status run(const char* path, etx_diag* diag) {
-  const size_t own = my_kernels.count;
-  const size_t count = etx_all_kernels.count;
-  if (count + own > sizeof all / sizeof *all) return ETX_OUT_OF_MEMORY;
-  memcpy(all, etx_all_kernels.kernels, count * sizeof *all);
-  memcpy(all + count, my_kernels.kernels, own * sizeof *all);
-  const etx_kernel_table table = {.kernels = all, .count = count + own};
+  etx_kernel_table table;
+  ETX_TRY(make_table(&table));
   const etx_module_options options = {.kernels = &table};
   etx_module module;
   etx_module_shared shared;

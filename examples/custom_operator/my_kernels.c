@@ -18,7 +18,7 @@ static etx_status run_scale(etx_call* call) {
 
 // The first phase of a kernel checks types and chooses the second one. The
 // outputs have their sizes already.
-static etx_status prepare_scale(etx_call* call) {
+etx_status my_scale_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_dtype(call, MY_SCALE_OUT_X, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, MY_SCALE_OUT_X));
   call->run = run_scale;
@@ -37,7 +37,7 @@ static etx_status run_halves(etx_call* call) {
   return ETX_OK;
 }
 
-static etx_status prepare_halves(etx_call* call) {
+etx_status my_halves_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, MY_HALVES_OUT_X));
   call->run = run_halves;
   return ETX_OK;
@@ -57,7 +57,7 @@ static etx_status run_accumulate(etx_call* call) {
   return ETX_OK;
 }
 
-static etx_status prepare_accumulate(etx_call* call) {
+etx_status my_accumulate_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_dtype(call, MY_ACCUMULATE_TOTAL, ETX_DTYPE_FLOAT32));
   ETX_TRY(
       etx_call_check_same_dtype(call, MY_ACCUMULATE_TOTAL, MY_ACCUMULATE_X));
@@ -81,7 +81,7 @@ static etx_status run_track(etx_call* call) {
   return ETX_OK;
 }
 
-static etx_status prepare_track(etx_call* call) {
+etx_status my_track_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_dtype(call, MY_TRACK_OUT_PEAK, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_same_dtype(call, MY_TRACK_OUT_PEAK, MY_TRACK_OUT_X));
   ETX_TRY(etx_call_check_contiguous(call, MY_TRACK_OUT_X));
@@ -89,14 +89,15 @@ static etx_status prepare_track(etx_call* call) {
   return ETX_OK;
 }
 
-// The table, for an application that is linked with this file, and for the
-// shared library that `etx run --kernels` opens.
+// The table, for an application that is linked with this file and with all
+// kernels of etx, and for the shared library that `etx run --kernels` opens. A
+// build of `etx select` has its own table, which names the functions above.
 
 static const etx_kernel rows[] = {
-    {&my_scale_out.op, prepare_scale, NULL},
-    {&my_halves_out.op, prepare_halves, NULL},
-    {&my_accumulate.op, prepare_accumulate, NULL},
-    {&my_track_out.op, prepare_track, NULL},
+    {&my_scale_out.op, my_scale_out_prepare, NULL},
+    {&my_halves_out.op, my_halves_out_prepare, NULL},
+    {&my_accumulate.op, my_accumulate_prepare, NULL},
+    {&my_track_out.op, my_track_out_prepare, NULL},
 };
 const etx_kernel_table my_kernels = {.kernels = rows,
                                      .count = sizeof rows / sizeof *rows};

@@ -182,8 +182,8 @@ static void comparisons_take_kernels(void** state) {
     command_write_file(graph, text);
     snprintf(programs[i], sizeof programs[i], "%s/times%zu.pte",
              command_directory, i);
-    command_expect(0, WORDS(ETX, "plan", graph, "-q", "-o", programs[i],
-                            "--ops", OPS));
+    command_expect(
+        0, WORDS(ETX, "plan", graph, "-q", "-o", programs[i], "--ops", OPS));
   }
   command_expect_out(6,
                      WORDS(ETX, "diff", programs[0], programs[1], "times",
@@ -191,16 +191,16 @@ static void comparisons_take_kernels(void** state) {
                      "my::scale.out");
   command_expect(0, WORDS(ETX, "diff", programs[0], programs[0], "times",
                           "--kernels", MY_KERNELS));
-  command_expect_err(
-      2, WORDS(ETX, "diff", programs[0], programs[1], "times"), "--kernels");
-  command_expect_out(0,
-                     WORDS(ETX, "bisect", SET "exported", "push", "--case",
-                           SET "exported", "--ops", OPS, "--kernels",
-                           MY_KERNELS),
-                     "no result changes");
-  command_expect_err(
-      2, WORDS(ETX, "bisect", SET "exported", "push", "--ops", OPS),
-      "--kernels");
+  command_expect_err(2, WORDS(ETX, "diff", programs[0], programs[1], "times"),
+                     "--kernels");
+  command_expect_out(
+      0,
+      WORDS(ETX, "bisect", SET "exported", "push", "--case", SET "exported",
+            "--ops", OPS, "--kernels", MY_KERNELS),
+      "no result changes");
+  command_expect_err(2,
+                     WORDS(ETX, "bisect", SET "exported", "push", "--ops", OPS),
+                     "--kernels");
 }
 
 int main(void) {

@@ -146,6 +146,61 @@ class Checks:
                refused.stdout + refused.stderr,
                f"another program runs: {refused}")
 
+    def own_operators(self):
+        """A selected build with an application's own operators. The result of the
+        example is that of eager PyTorch (tests/data/custom_operator)."""
+        example = self.source / "examples/custom_operator"
+        plan = self.folder / "meter.pte"
+        run(self.etx, "plan", self.data / "custom_operator/exported", "-o", plan,
+            "--quiet", "--ops", example / "my.ops")
+        out = self.select("own", plan)
+        expect("3 kernels of" in self.done.stdout and
+               "and 4 of the application" in self.done.stdout, self.done.stdout)
+        include = self.folder / "include"
+        include.mkdir()
+        (include / "my_ops.h").write_text(
+            run(self.etx, "ops", "--header", example / "my.ops").stdout)
+        words = [self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror",
+                 "-DMY_SELECTED", f"-I{include}", "-Wl,--gc-sections",
+                 example / "main.c", "-o", self.folder / "meter"]
+        libraries = [self.build / f"libetx_{n}.a" for n in
+                     ("module", "shared_memory", "runtime", "format")]
+        table = [f"-I{self.build / 'include'}", f"-I{out}", out / "etx_selected.c"]
+        missing = subprocess.run(
+            [str(w) for w in [*words, *table, *libraries, "-lm"]], text=True,
+            capture_output=True)
+        expect(missing.returncode != 0 and "my_scale_out_prepare" in missing.stderr,
+               f"links without the kernels: {missing}")
+        kernels = example / "my_kernels.c"
+        run(*words, kernels, *table, *libraries, "-lm")
+        done = run(self.folder / "meter", plan)
+        expect(done.stdout == "total = [11, 13, 15]\n", done.stdout)
+        expect(self.kernels_of(self.folder / "meter") ==
+               {"add_out", "mul_out", "copy_in_place"}, "other kernels are linked")
+        # The same as sources.
+        sources = self.folder / "include/etx"
+        run(self.etx, "select", plan, "--amalgamate", "module", "--machine",
+            "portable", "-o", sources)
+        run(*words, kernels, sources / "etx.c", "-lm")
+        done = run(self.folder / "meter", plan)
+        expect(done.stdout == "total = [11, 13, 15]\n", done.stdout)
+        self.described_otherwise(plan, example / "my.ops")
+
+    def described_otherwise(self, plan, ops):
+        """A list needs a description, and two descriptions must agree."""
+        names = self.folder / "own/selected_operators.yaml"
+        self.select("undescribed", names, code=2)
+        expect("'my::scale.out' is not one of etx's, and no program and no --ops"
+               in self.done.stderr, self.done.stderr)
+        again = self.select("described", names, "--ops", ops)
+        table = (again / "etx_selected.c").read_text()
+        expect("{&my_scale_out.op, my_scale_out_prepare, NULL}" in table, table)
+        other = self.folder / "other.ops"
+        other.write_text(ops.read_text().replace("sizes: x\n", "sizes: [x.0]\n", 1))
+        self.select("differing", plan, "--ops", other, code=2)
+        expect(f"{other}: operator 'my::scale.out' is described as" in
+               self.done.stderr, self.done.stderr)
+
 
 def main():
     parser = argparse.ArgumentParser()
@@ -159,6 +214,7 @@ def main():
         checks.reasons()
         checks.refusals()
         checks.builds()
+        checks.own_operators()
 
 
 if __name__ == "__main__":

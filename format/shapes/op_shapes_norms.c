@@ -52,14 +52,14 @@ static etx_status check_sizes(const etx_shape_call* call, size_t argument,
 static etx_status normalized(const etx_shape_call* call, const etx_shape* input,
                              etx_shape* expected, etx_shape* statistics) {
   const size_t count = call->list_count(call->context, 1);
+  *expected = (etx_shape){.dtype = input->dtype, .rank = (uint8_t)count};
+  *statistics = *input;
   if (count == 0 || count > input->rank) {
     return etx_shape_refuse(call,
                             "%i dimensions are normalised, expected 1 "
                             "to %i",
                             (int64_t)count, (int64_t)input->rank);
   }
-  *expected = (etx_shape){.dtype = input->dtype, .rank = (uint8_t)count};
-  *statistics = *input;
   for (size_t i = 0; i < count; ++i) {
     const size_t at = input->rank - count + i;
     expected->dims[i] = call->integer(call->context, 1, i);

@@ -19,6 +19,12 @@ import tempfile
 from selected_application import build_application, expect, run
 
 
+def run_any(*words):
+    """The exit code of a command, and all that it prints."""
+    done = subprocess.run([str(w) for w in words], text=True, capture_output=True)
+    return done.returncode, done.stdout + done.stderr
+
+
 class Checks:
     def __init__(self, options, folder):
         self.etx = options.etx.resolve()
@@ -94,27 +100,42 @@ class Checks:
         expect(not (self.folder / "refused").exists(),
                "a refused selection leaves files")
 
-    def missing_cells(self, plan, selected, methods):
-        """Each cell that is taken away by hand must be missed when loading."""
+    def refused_without(self, plan, selected, methods, text, words):
+        """A table with `text` must refuse one of the methods when loading."""
         table = selected / "etx_selected.c"
-        text = table.read_text()
+        whole = table.read_text()
+        expect(text != whole, f"nothing is taken away for {words}")
+        table.write_text(text)
+        app = build_application(self, "less", selected)
+        table.write_text(whole)
+        outputs = [run_any(app, plan, method) for method in methods]
+        expect(any(code != 0 and words in output for code, output in outputs),
+               f"a build that lacks {words} refuses nothing: {outputs}")
+
+    def missing_cells(self, plan, selected, methods):
+        """Each cell that is taken away by hand must be missed when loading: a type of
+        an operator, and an operator."""
+        text = (selected / "etx_selected.c").read_text()
         rows = re.findall(r"&etx_op_row_(\w+)", text)
         masks = re.search(r"uint32_t dtypes\[\] = \{\n(.*?)\};", text, re.S)
         cells = re.findall(r"0x([0-9a-f]+)", masks.group(1))
         expect(len(rows) == len(cells), f"{len(rows)} rows, {len(cells)} cells")
         for at, mask in enumerate(cells):
-            less = [c if i != at else f"{int(mask, 16) & (int(mask, 16) - 1):x}"
-                    for i, c in enumerate(cells)]
-            table.write_text(text.replace(
-                masks.group(1),
-                "".join(f"    UINT32_C(0x{c}),\n" for c in less)))
-            app = build_application(self, "less", selected)
-            done = subprocess.run([app, plan, *methods], text=True,
-                                  capture_output=True)
-            expect(done.returncode != 0 and "has no" in
-                   done.stdout + done.stderr,
-                   f"{rows[at]} without a type runs: {done}")
-        table.write_text(text)
+            for bit in (1 << i for i in range(32) if int(mask, 16) >> i & 1):
+                less = [int(c, 16) & ~bit if i == at else int(c, 16)
+                        for i, c in enumerate(cells)]
+                self.refused_without(plan, selected, methods, text.replace(
+                    masks.group(1), "".join(f"    UINT32_C({c}),\n" for c in less)),
+                    "has no")
+            lines = text.splitlines(keepends=True)
+            row = next(i for i, line in enumerate(lines)
+                       if f"{{&etx_op_row_{rows[at]}," in line)
+            first = next(i for i, line in enumerate(lines)
+                         if "uint32_t dtypes[]" in line) + 1
+            without = [line for i, line in enumerate(lines)
+                       if i not in (row, first + at)]
+            self.refused_without(plan, selected, methods, "".join(without),
+                                 "is missing")
 
     def kernels_of(self, app):
         symbols = run("nm", app).stdout
@@ -139,12 +160,33 @@ class Checks:
                f"{self.kernels_of(small) ^ wanted} are linked or missing")
         expect(len(self.kernels_of(full)) > 300, "the full program is not full")
         self.missing_cells(plan, out, methods)
+        self.features()
         other = self.data / "exported/kv_cache.pte"
         refused = subprocess.run([small, other, "forward"], text=True,
                                  capture_output=True)
         expect(refused.returncode != 0 and "is missing" in
                refused.stdout + refused.stderr,
                f"another program runs: {refused}")
+
+    def features(self):
+        """Each feature that is taken away by hand must be missed, too."""
+        for name in ("kv", "cond"):
+            plan = self.folder / f"{name}.pte"
+            run(self.etx, "plan", self.data / "pt2" / name, "-o", plan, "--quiet")
+            out = self.select(name, plan)
+            facts = json.loads(run(self.etx, "inspect", "--json", plan).stdout)
+            methods = [m["name"] for m in facts["methods"]
+                       if not m["name"].startswith("et_module_init")]
+            text = (out / "etx_selected.c").read_text()
+            features = re.search(r"UINT32_C\(0x([0-9a-f]+)\),  // features", text)
+            expect(int(features.group(1), 16) != 0, f"{name} wants no feature")
+            for i in range(32):
+                if int(features.group(1), 16) >> i & 1:
+                    less = int(features.group(1), 16) & ~(1 << i)
+                    self.refused_without(
+                        plan, out, methods,
+                        text.replace(features.group(0),
+                                     f"UINT32_C({less}),  // features"), "have: no ")
 
     def own_operators(self):
         """A selected build with an application's own operators. The result of the

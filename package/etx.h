@@ -22,6 +22,7 @@
 extern "C" {
 #endif
 
+#include "generate/generator.h"
 #include "runtime/future.h"
 #include "runtime/kernel_library.h"
 #include "runtime/memories.h"

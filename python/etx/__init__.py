@@ -31,6 +31,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._caches import Cache
+from ._generate import GenerateOutput, sample_tokens, token_probabilities
 from ._plan import plan
 from ._pool import Pool, PoolCounts
 from ._ports import Memory, MethodInfo, Port, Size, StateInfo
@@ -79,6 +80,7 @@ __all__ = [
     "ExportError",
     "Exported",
     "FileError",
+    "GenerateOutput",
     "HostError",
     "InternalError",
     "Memory",
@@ -105,4 +107,6 @@ __all__ = [
     "export",
     "load",
     "plan",
+    "sample_tokens",
+    "token_probabilities",
 ]

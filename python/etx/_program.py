@@ -37,6 +37,13 @@ class Constants(Mapping[str, Any]):
         values = tuple(self._native.constant(name, i) for i in range(self._counts[name]))
         return values[0] if len(values) == 1 else values
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._counts
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value, or `default` if there is no such constant method."""
+        return self[name] if name in self else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._counts)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _arrays, _errors, _runtime
+from . import _arrays, _errors, _generate, _runtime
 from ._profile import Profile
 from ._use import Use
 
@@ -174,6 +174,55 @@ class Session:
             `Methods`.
         """
         return self.methods[method](*args, **kwargs)
+
+    def generate(
+        self, input_ids: Any = None, **options: Any
+    ) -> np.ndarray | _generate.GenerateOutput:
+        """Generates text, as `generate` of the package transformers does.
+
+        The program has the methods that programs of `etx.hf` have: `prefill` and
+        `decode`, or `encode` and `decode`. Options that are not given are those of
+        the program (`get_eos_ids`, `get_pad_id`, `suppress_tokens`), and
+        otherwise the defaults of transformers.
+
+        Args:
+          input_ids: int64 [texts, length], or [length] for one text.
+          attention_mask: 1 for tokens, 0 for padding: at the start of rows, and on
+            either side for an encoder.
+          input_features, input_values: inputs of an encoder of speech.
+          decoder_input_ids: int64 [texts, length]: tokens that the decoder starts
+            with, where the program's are not wanted.
+          max_new_tokens, max_length: new tokens at most, or tokens in all; 20 new
+            ones if neither is given.
+          min_new_tokens, min_length: tokens before one that ends a text.
+          do_sample, temperature, top_k, top_p, min_p, typical_p, seed: draws tokens.
+            Equal seeds draw equal tokens on every machine.
+          num_beams, length_penalty, early_stopping, num_return_sequences: beams.
+          repetition_penalty, no_repeat_ngram_size, bad_words_ids, sequence_bias,
+            suppress_tokens, begin_suppress_tokens, forced_bos_token_id,
+            forced_eos_token_id: change logits, as in transformers.
+          frequency_penalty, presence_penalty: the same, as in the API of OpenAI.
+          eos_token_id, pad_token_id: a token or a list; a token.
+          stop_strings: strings that end a text, which need `tokenizer`.
+          tokenizer: of transformers, or a function from an id to str or bytes.
+          streamer: of transformers; gets the prompt and each new token.
+          on_token: called with (text, id) for each new token, not with beams. If it
+            returns False, all texts end, and the session may be used on.
+          cached_tokens: tokens at the start of `input_ids` that the session's caches
+            hold already, from an earlier call or a restored snapshot.
+          return_dict_in_generate: return a GenerateOutput.
+
+        Returns:
+          int64 [texts, longest], padded behind the end: the prompt and its
+          continuation, or what the decoder wrote.
+
+        Raises:
+          ArgumentError: an option or the program does not fit; nothing ran.
+          RangeError: the prompt does not fit into the program's caches.
+          MissingMethodError: the program has no method `decode`.
+          StateError: the session is in use or closed.
+        """
+        return _generate.generate(self, input_ids, **options)
 
     def profile(self) -> Profile:
         """Measures the methods that run in a `with` block, operator by operator.

@@ -8,6 +8,8 @@
 //            outputs in py_outputs.c; observed in py_profile.c and py_trace.c
 //   View     memory of a session, as a buffer               py_view.c
 //
+// py_generate.c generates text with two Methods.
+//
 // A View keeps its Session alive, and a Session its File and its Pool. A Method
 // keeps the arrays of its last outputs; `forget` releases them before a Session
 // is closed.
@@ -232,6 +234,15 @@ PyObject* etx_py_outputs_of(etx_py_method* self, const etx_py_input* inputs,
                             bool copies);
 // Releases the array of an output.
 void etx_py_output_forget(etx_py_output* out);
+
+// generate(prefill or None, decode, prompt, options, token, text_of): a list of
+// (ids, score, end); prompt is (ids, rows, padding, cached, row stride). `token`
+// is called with (text, id) for each new token, `text_of` with (id) for its
+// bytes; both may be None. Ids are bytes of int64.
+PyObject* etx_py_generate(PyObject* module, PyObject* args);
+// sample(options, logits, ids, prompt count, longest, draws): probabilities of
+// the next token (bytes of float32), and draws of it (bytes of int64).
+PyObject* etx_py_sample(PyObject* module, PyObject* args);
 
 // Create the types and add them to the module. False with an exception.
 bool etx_py_file_ready(PyObject* module);

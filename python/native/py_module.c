@@ -73,6 +73,8 @@ static PyMethodDef functions[] = {
     {"connect", connect, METH_VARARGS, "Gives the package's functions."},
     {"trace_text", etx_py_trace_text, METH_VARARGS,
      "What methods have used, as YAML."},
+    {"generate", etx_py_generate, METH_VARARGS, "Generates text."},
+    {"sample", etx_py_sample, METH_VARARGS, "Draws tokens from logits."},
     {NULL, NULL, 0, NULL},
 };
 

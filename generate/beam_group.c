@@ -46,12 +46,14 @@ bool etx_beam_group_init(etx_beam_group* group,
   return is_enough;
 }
 
-void etx_beam_group_start(etx_beam_group* group, const int64_t* prompt) {
+void etx_beam_group_start(etx_beam_group* group, const int64_t* prompt,
+                          size_t padding) {
   etx_beam* const first = &group->active[0];
   memcpy(first->ids, prompt, group->prompt_count * sizeof *prompt);
   first->count = group->prompt_count;
   first->sum = 0.0;
   first->parent = 0;
+  group->padding = padding;
   group->active_count = 1;
   group->finished_count = 0;
   group->step_count = 0;
@@ -108,8 +110,11 @@ etx_status etx_beam_group_consider(etx_beam_group* group, size_t index,
                                    const etx_beam_scratch* scratch,
                                    etx_diag* diag) {
   const etx_beam* const beam = &group->active[index];
-  const etx_text_so_far text = {beam->ids, beam->count, group->prompt_count,
-                                group->max_length};
+  const etx_text_so_far text = {.ids = beam->ids,
+                                .count = beam->count,
+                                .prompt_count = group->prompt_count,
+                                .padding = group->padding,
+                                .max_length = group->max_length};
   const size_t vocab = scratch->vocab_size;
   int64_t best = 0;
   ETX_TRY(etx_token_argmax(logits, vocab, &best, diag));

@@ -41,6 +41,7 @@ typedef struct etx_beam_group {
   const etx_generation_config* config;  // borrowed
   const etx_token_texts* texts;         // for stop strings, borrowed
   size_t prompt_count;                  // tokens of the prompt
+  size_t padding;                       // how many of them are padding
   size_t max_length;                    // the most tokens in all
   etx_beam* active;                     // [num_beams], best first
   size_t active_count;                  // of active
@@ -60,8 +61,10 @@ bool etx_beam_group_init(etx_beam_group* group,
                          const etx_token_texts* texts, size_t prompt_count,
                          size_t max_length, etx_arena* arena);
 
-// Begins with one beam, the prompt [prompt_count].
-void etx_beam_group_start(etx_beam_group* group, const int64_t* prompt);
+// Begins with one beam, the prompt [prompt_count], whose first `padding` tokens
+// are padding.
+void etx_beam_group_start(etx_beam_group* group, const int64_t* prompt,
+                          size_t padding);
 
 // What all groups of a call share, borrowed.
 typedef struct etx_beam_scratch {

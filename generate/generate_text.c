@@ -277,6 +277,10 @@ static size_t text_of_row(const generation* g, size_t row) {
   return text < g->prompt->rows ? text : g->prompt->rows - 1;
 }
 
+static size_t padding_of(const generation* g, size_t text) {
+  return g->prompt->padding == NULL ? 0 : (size_t)g->prompt->padding[text];
+}
+
 static void begin_rows(generation* g) {
   const size_t entries = g->generator->decode.most_entries;
   for (size_t r = 0; r < g->generator->rows; ++r) {
@@ -334,11 +338,14 @@ static etx_generation_end end_of(const generation* g, const int64_t* ids,
                                 : ETX_GENERATION_CANCELLED;
 }
 
-static etx_status choose(generation* g, const int64_t* ids, int64_t* out_id,
+static etx_status choose(generation* g, size_t index, int64_t* out_id,
                          etx_diag* diag) {
   const size_t vocab = g->generator->vocab_size;
-  const etx_text_so_far text = {ids, g->length, g->prompt->count,
-                                g->max_length};
+  const etx_text_so_far text = {.ids = g->texts[index],
+                                .count = g->length,
+                                .prompt_count = g->prompt->count,
+                                .padding = padding_of(g, index),
+                                .max_length = g->max_length};
   size_t count = 0;
   etx_logits_process(g->config, &text, g->row, vocab, g->scratch.marks);
   if (!g->config->do_sample) {
@@ -360,7 +367,7 @@ static etx_status step_texts(generation* g, bool* out_goes_on, etx_diag* diag) {
     if (found->count != 0) continue;  // it has ended
     memcpy(g->row, g->logits + t * g->stride * g->logits_stride,
            g->generator->vocab_size * sizeof *g->row);
-    ETX_TRY(choose(g, ids, &ids[g->length], diag));
+    ETX_TRY(choose(g, t, &ids[g->length], diag));
     g->tokens[t * g->stride] = ids[g->length];
     found->end = end_of(g, ids, g->length + 1);
     if (found->end == ETX_GENERATION_CANCELLED) {
@@ -425,7 +432,7 @@ static void begin_texts(generation* g) {
   for (size_t t = 0; t < g->prompt->rows; ++t) {
     const int64_t* const ids = g->prompt->ids + t * count;
     if (has_beams(g)) {
-      etx_beam_group_start(&g->groups[t], ids);
+      etx_beam_group_start(&g->groups[t], ids, padding_of(g, t));
     } else {
       memcpy(g->texts[t], ids, count * sizeof *ids);
       g->found[t] = (etx_generated_text){.ids = g->texts[t]};

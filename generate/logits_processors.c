@@ -54,7 +54,7 @@ static void penalize_repetition(const etx_generation_config* config,
                                 const etx_text_so_far* text, float* logits,
                                 uint8_t* marks) {
   const float penalty = config->repetition_penalty;
-  for (size_t i = 0; i < text->count; ++i) {
+  for (size_t i = text->padding; i < text->count; ++i) {
     float* const logit = &logits[text->ids[i]];
     if (!mark(marks, text->ids[i])) continue;
     *logit = *logit < 0.0f ? *logit * penalty : *logit / penalty;

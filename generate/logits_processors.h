@@ -18,8 +18,10 @@
 typedef struct etx_text_so_far {
   const int64_t* ids;   // prompt and new tokens, each a token of the vocabulary
   size_t count;         // of ids
-  size_t prompt_count;  // how many of them are the prompt
-  size_t max_length;    // the most tokens that the text may have in all
+  size_t prompt_count;  // how many of them are the prompt, padding included
+  size_t padding;     // tokens at the start that repetition_penalty leaves out,
+                      // as transformers 5 does
+  size_t max_length;  // the most tokens that the text may have in all
 } etx_text_so_far;
 
 // Bytes of `scratch` for a vocabulary.

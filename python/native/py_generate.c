@@ -460,8 +460,10 @@ PyObject* etx_py_sample(PyObject* module, PyObject* args) {
     return NULL;
   }
   const size_t vocab = (size_t)size / sizeof(float);
-  const etx_text_so_far text = {list.ids, list.count, (size_t)prompt_count,
-                                (size_t)max_length};
+  const etx_text_so_far text = {.ids = list.ids,
+                                .count = list.count,
+                                .prompt_count = (size_t)prompt_count,
+                                .max_length = (size_t)max_length};
   const size_t bytes = vocab * (sizeof(etx_candidate_token) + sizeof(float)) +
                        etx_logits_process_needed(vocab);
   uint8_t* const memory = (uint8_t*)PyMem_Malloc(bytes);

@@ -1,0 +1,27 @@
+// Generates text with the methods of a session: `prefill` and `decode`, or
+// `encode` and `decode` (generate/generator.h).
+
+#ifndef ETX_CLI_RUN_GENERATE_RUN_H
+#define ETX_CLI_RUN_GENERATE_RUN_H
+
+#include "cli/run/run_session.h"
+#include "exporter/host/host_memory.h"
+#include "generate/generator.h"
+
+// The options that the program does not state; see etx_generation_config.
+typedef struct etx_generate_run {
+  etx_generation_config config;
+  etx_token_list prompt;              // what the model reads
+  etx_token_list eos_token_id;        // empty: what the program states
+  const etx_generation_hooks* hooks;  // called meanwhile
+} etx_generate_run;
+
+// Writes the texts, in memory of the pool. `out_start` is how many tokens of
+// each are in front of the new ones.
+ETX_MUST_USE etx_status etx_generate_run_all(etx_run_session* session,
+                                             etx_generate_run* run,
+                                             etx_pool* pool,
+                                             etx_generation_result* out_result,
+                                             size_t* out_start, etx_diag* diag);
+
+#endif

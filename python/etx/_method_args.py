@@ -145,7 +145,8 @@ def _resized(tensor: torch.Tensor, index: int, size: int) -> torch.Tensor:
     if size == tensor.size(index):
         return tensor
     if size < tensor.size(index):
-        return tensor.narrow(index, 0, size).clone()
+        # Strides of its own: torch.export would compare the size with those of the larger one.
+        return tensor.narrow(index, 0, size).clone(memory_format=torch.contiguous_format)
     wanted = torch.arange(size) % max(tensor.size(index), 1)
     return tensor.index_select(index, wanted)
 

@@ -1,9 +1,7 @@
-"""Models of `transformers`, exported as several methods over static caches, against
-eager PyTorch over 32 greedy steps.
+"""Models of `transformers`, exported with `etx.hf`, against transformers itself.
 
-Small and with random weights: T5, Marian and Whisper as `encode` (which fills the
-cross-attention cache) and `decode`, Llama as `prefill` and `decode`. What PyTorch
-does in float32 is what etx has to do, up to the order of sums.
+Small and with random weights. `model.generate`, or a call of the model over all tokens
+without a cache, is the oracle. tests/models/hf_families.py does the same for all families.
 """
 
 from __future__ import annotations
@@ -13,215 +11,289 @@ import pytest
 
 torch = pytest.importorskip("torch")
 hf = pytest.importorskip("transformers")
-from torch.export import Dim
-from transformers.cache_utils import EncoderDecoderCache, StaticCache
-from transformers.modeling_outputs import BaseModelOutput
 
 import etx
-from etx import MethodArg
+import etx.hf
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-WORDS, STEPS, SOURCE, HEADS, WIDTH = 64, 32, 12, 4, 64
+WORDS, STEPS = 64, 32
 TOLERANCE = 2e-4
 SPECIAL = {"vocab_size": WORDS, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+LAYERS = {
+    "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "max_position_embeddings": 64, **SPECIAL,
+}
 PAIR = {
-    "d_model": WIDTH, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": HEADS,
-    "decoder_attention_heads": HEADS, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, **SPECIAL,
+    "d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96,
+    "max_position_embeddings": 64, "decoder_start_token_id": 3, **SPECIAL,
 }
 
 
-def static_cache(config, length: int, heads: int) -> StaticCache:
-    cache = StaticCache(config=config, max_cache_len=length)
-    cache.early_initialization(1, heads, WIDTH // HEADS, torch.float32, torch.device("cpu"))
-    return cache
+def varied(model):
+    """The model with weights so large that its tokens vary, and without an end."""
+    torch.manual_seed(11)
+    with torch.no_grad():
+        for part in model.parameters():
+            if part.dim() > 1:
+                part.normal_(0, 1.3 / part[0].numel() ** 0.5)
+    for holder in (model.config, getattr(model, "generation_config", None)):
+        for name in ("eos_token_id", "forced_eos_token_id", "begin_suppress_tokens", "suppress_tokens"):
+            if hasattr(holder, name):
+                setattr(holder, name, None)
+    return model.eval()
 
 
-def register(module: torch.nn.Module, name: str, cache: StaticCache) -> None:
-    """Buffers of the module that are the cache's own tensors."""
-    for i, layer in enumerate(cache.layers):
-        for part in ("keys", "values"):
-            module.register_buffer(f"{name}_{part}_{i}", getattr(layer, part), persistent=False)
-
-
-class Holder(torch.nn.Module):
-    """A model, and caches as buffers, which a method writes again:
-    torch.export replaces a module's buffers while it traces."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def add_cache(self, name: str, cache: StaticCache) -> None:
-        register(self, name, cache)
-        self.__dict__[name] = cache
-
-    def current(self, name: str) -> StaticCache:
-        cache = self.__dict__[name]
-        for i, layer in enumerate(cache.layers):
-            layer.keys = getattr(self, f"{name}_keys_{i}")
-            layer.values = getattr(self, f"{name}_values_{i}")
-        return cache
-
-
-class EncoderDecoder(Holder):
-    """`encode` runs the encoder and fills the cross-attention cache from it;
-    `decode` reads that and appends to its own."""
-
-    def __init__(self, model: torch.nn.Module, source: int) -> None:
-        super().__init__(model)
-        config = model.config
-        self.source = source
-        self.add_cache("self_cache", static_cache(config, STEPS, HEADS))
-        self.add_cache("cross_cache", static_cache(config, source, HEADS))
-        self.__dict__["caches"] = EncoderDecoderCache(
-            self.__dict__["self_cache"], self.__dict__["cross_cache"]
-        )
-
-    def attentions(self):
-        decoder = self.model.get_decoder()
-        if hasattr(decoder, "block"):
-            return [block.layer[1].EncDecAttention for block in decoder.block]
-        return [layer.encoder_attn for layer in decoder.layers]
-
-    def encode(self, x):
-        states = self.model.get_encoder()(x)[0]
-        for i, attention in enumerate(self.attentions()):
-            key = getattr(attention, "k", None) or attention.k_proj
-            value = getattr(attention, "v", None) or attention.v_proj
-            shape = (1, self.source, HEADS, WIDTH // HEADS)
-            self.get_buffer(f"cross_cache_keys_{i}").copy_(key(states).view(shape).transpose(1, 2))
-            self.get_buffer(f"cross_cache_values_{i}").copy_(value(states).view(shape).transpose(1, 2))
-
-    def decode(self, token, position):
-        cache = self.__dict__["caches"]
-        self.current("self_cache")
-        self.current("cross_cache")
-        cache.is_updated = dict.fromkeys(range(len(self.attentions())), True)
-        states = torch.zeros(1, self.source, WIDTH)  # read from the cache instead
-        mask = torch.where(torch.arange(STEPS) <= position, 0.0, float("-inf"))[None, None, None]
-        is_whisper = self.model.config.model_type == "whisper"
-        arguments = {"decoder_position_ids": position[None]} if is_whisper else {}
-        return self.model(
-            encoder_outputs=BaseModelOutput(last_hidden_state=states),
-            decoder_input_ids=token,
-            decoder_attention_mask=mask,
-            cache_position=position,
-            past_key_values=cache,
-            use_cache=True,
-            **arguments,
-        ).logits
-
-
-class Decoder(Holder):
-    """`prefill` takes a prompt of any length, `decode` one token."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__(model)
-        self.add_cache("cache", static_cache(model.config, STEPS + 8, 2))
-
-    def run(self, tokens, positions):
-        cache = self.current("cache")
-        known = torch.arange(STEPS + 8)[None] <= positions[:, None]
-        mask = torch.where(known, 0.0, float("-inf"))[None, None]
-        return self.model(
-            input_ids=tokens, position_ids=positions[None], attention_mask=mask,
-            cache_position=positions, past_key_values=cache, use_cache=True,
-        ).logits
-
-    def prefill(self, tokens):
-        return self.run(tokens, torch.arange(tokens.shape[1]))[:, -1:]
-
-    def decode(self, token, position):
-        return self.run(token, position)
+def llama(**settings):
+    return varied(hf.LlamaForCausalLM(hf.LlamaConfig(**LAYERS, num_key_value_heads=2, **settings)))
 
 
 def t5():
-    config = hf.T5Config(
-        d_model=WIDTH, d_kv=WIDTH // HEADS, d_ff=96, num_layers=2, num_heads=HEADS,
-        vocab_size=WORDS, decoder_start_token_id=0,
-    )
-    return hf.T5ForConditionalGeneration(config), torch.randint(5, WORDS, (1, SOURCE))
+    return varied(hf.T5ForConditionalGeneration(hf.T5Config(
+        d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, vocab_size=WORDS,
+        decoder_start_token_id=0,
+    )))
 
 
 def marian():
-    config = hf.MarianConfig(
-        **PAIR, max_position_embeddings=64, activation_function="swish",
-        decoder_start_token_id=0, scale_embedding=True,
-    )
-    return hf.MarianMTModel(config), torch.randint(5, WORDS, (1, SOURCE))
+    return varied(hf.MarianMTModel(hf.MarianConfig(**PAIR)))
 
 
 def whisper():
-    config = hf.WhisperConfig(
-        **PAIR, num_mel_bins=16, max_source_positions=SOURCE, max_target_positions=STEPS + 4,
-        decoder_start_token_id=3,
+    return varied(hf.WhisperForConditionalGeneration(hf.WhisperConfig(
+        **PAIR, num_mel_bins=80, max_source_positions=50, max_target_positions=64,
+    )))
+
+
+def planned(model, tmp_path, *task, **options):
+    path = tmp_path / "model.pte"
+    etx.hf.export(model, *task, **options).plan(path)
+    return path
+
+
+def greedy(model, given, **options):
+    found = model.generate(
+        given, max_new_tokens=STEPS, do_sample=False, num_beams=1, pad_token_id=0, **options
     )
-    return hf.WhisperForConditionalGeneration(config), torch.randn(1, 16, 2 * SOURCE)
+    return found[:, -STEPS:].numpy()
 
 
-def greedy(decode, token: int, start: int, steps: int) -> tuple[list[int], np.ndarray]:
-    """Tokens and scores of `steps` steps; `decode` takes a token and a position."""
-    chosen, scores = [], []
-    for position in range(start, start + steps):
-        logits = np.asarray(decode(torch.tensor([[token]]), torch.tensor([position])))
-        scores.append(logits.reshape(-1, WORDS)[-1])
-        token = int(scores[-1].argmax())
-        chosen.append(token)
-    return chosen, np.stack(scores)
-
-
-def compare(ours, theirs) -> None:
-    assert np.abs(ours[1] - theirs[1]).max() < TOLERANCE
-    assert ours[0] == theirs[0]
-
-
-def load(exported, tmp_path, **options):
-    exported.plan(tmp_path / "model.pte", **options)
-    return etx.load(tmp_path / "model.pte").session()
-
-
-ONE = {"token": torch.tensor([[3]]), "position": torch.tensor([0])}
-
-
-@pytest.mark.parametrize("make", [t5, marian, whisper])
-def test_encoder_and_decoder_share_caches(make, tmp_path):
-    torch.manual_seed(11)
-    model, source = make()
-    module = EncoderDecoder(model.eval(), SOURCE)
+def whole(model, tokens):
+    """Logits of all tokens in one call without a cache."""
     with torch.no_grad():
-        exported = etx.export(module, {"encode": (source,), "decode": ONE})
-        session = load(exported, tmp_path)
-        assert len(session.program.state) == 8
-        for _ in range(2):  # another source over the same session
-            session.reset()
-            session.encode(source)
-            for buffer in module.buffers():
-                if buffer.dim() == 4:
-                    buffer.zero_()
-            module.encode(source)
-            compare(greedy(session.decode, 3, 0, STEPS), greedy(module.decode, 3, 0, STEPS))
-            source = source.flip(1)
+        return model(torch.tensor(tokens)).logits.numpy()
 
 
-def test_llama_prefills_and_decodes(tmp_path):
-    torch.manual_seed(12)
-    config = hf.LlamaConfig(
-        hidden_size=WIDTH, intermediate_size=96, num_hidden_layers=2, num_attention_heads=HEADS,
-        num_key_value_heads=2, max_position_embeddings=64, **SPECIAL,
+def ids(*shape):
+    return torch.randint(5, WORDS, shape)
+
+
+@pytest.mark.parametrize("make", [t5, marian])
+def test_a_translator_reads_sources_of_all_lengths(make, tmp_path):
+    model = make()
+    generator = etx.hf.load(planned(model, tmp_path, max_length=40, max_prompt=16))
+    for length in (5, 1, 16):  # over the same session
+        source = ids(1, length)
+        found = generator.generate(source.numpy(), max_new_tokens=STEPS)
+        assert found.tolist() == greedy(model, source).tolist()
+
+
+def test_padding_of_a_source_is_not_read(tmp_path):
+    model = marian()
+    generator = etx.hf.load(planned(model, tmp_path, max_length=40, max_prompt=16, batch=2))
+    source, mask = ids(2, 9), torch.ones(2, 9, dtype=torch.long)
+    source[1, 4:], mask[1, 4:] = 0, 0
+    found = generator.generate(source.numpy(), mask.numpy(), max_new_tokens=STEPS)
+    assert found.tolist() == greedy(model, source, attention_mask=mask).tolist()
+
+
+def test_whisper_takes_a_spectrogram_or_samples(tmp_path):
+    model = whisper()
+    sound = np.random.default_rng(1).normal(0, 0.1, (1, 16000)).astype(np.float32)
+    extractor = hf.WhisperFeatureExtractor(feature_size=80)
+    features = extractor(sound[0], sampling_rate=16000, padding=False).input_features[0][None]
+    wanted = greedy(model, torch.tensor(features))
+    generator = etx.hf.load(planned(model, tmp_path, max_length=40))
+    found = generator.generate(input_features=features, max_new_tokens=STEPS)
+    assert found.tolist() == wanted.tolist()
+    generator = etx.hf.load(planned(model, tmp_path, max_length=40, samples=True))
+    assert generator.constant("get_num_samples") == 16000
+    assert generator.constant("sampling_rate") == 16000
+    found = generator.generate(input_values=sound, max_new_tokens=STEPS)
+    assert found.tolist() == wanted.tolist()
+
+
+def test_a_prompt_may_come_in_parts(tmp_path):
+    model = llama()
+    generator = etx.hf.load(planned(model, tmp_path, max_length=60, max_prompt=8, verify=3))
+    for length in (1, 8, 21):  # one token, a whole call, three calls
+        prompt = ids(1, length)
+        found = generator.generate(prompt.numpy(), max_new_tokens=STEPS)
+        assert found.tolist() == greedy(model, prompt).tolist()
+    # The caches hold the last prompt: going back to 10 tokens and verifying three others.
+    session, tokens = generator.session, np.concatenate([prompt[:, :10], ids(1, 3)], 1)
+    found = session.verify(input_ids=np.ascontiguousarray(tokens[:, 10:]), position=[10])
+    np.testing.assert_allclose(found, whole(model, tokens)[:, 10:], atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", ["mistral", "gemma2"])
+def test_windows_of_attention_slide(kind, tmp_path):
+    heads = {"num_key_value_heads": 2, "head_dim": 16, "sliding_window": 6}
+    if kind == "mistral":
+        model = hf.MistralForCausalLM(hf.MistralConfig(**LAYERS, **heads))
+    else:  # one layer slides, one reads everything
+        model = hf.Gemma2ForCausalLM(hf.Gemma2Config(**LAYERS, **heads))
+    model = varied(model)
+    generator = etx.hf.load(planned(model, tmp_path, max_length=60, max_prompt=8))
+    prompt = ids(1, 11)
+    found = generator.generate(prompt.numpy(), max_new_tokens=STEPS)
+    assert found.tolist() == greedy(model, prompt).tolist()
+
+
+def test_prompts_of_a_batch_are_padded_on_the_left(tmp_path):
+    model = llama()
+    generator = etx.hf.load(planned(model, tmp_path, max_length=60, max_prompt=4, batch=3))
+    prompts, mask = ids(2, 9), torch.ones(2, 9, dtype=torch.long)
+    prompts[1, :5], mask[1, :5] = 0, 0
+    found = generator.generate(prompts.numpy(), mask.numpy(), max_new_tokens=STEPS)
+    assert found[:1].tolist() == greedy(model, prompts[:1]).tolist()
+    assert found[1:].tolist() == greedy(model, prompts[1:, 5:]).tolist()
+
+
+def test_beams_continue_other_beams(tmp_path):
+    model = llama()
+    session = etx.load(planned(model, tmp_path, max_length=20, max_prompt=6, beams=2)).session()
+    texts = ids(1, 4).repeat(2, 1).numpy()
+    rows = np.repeat(np.arange(2)[:, None], 20, 1)
+    rest = {"padding": np.zeros(2, dtype=np.int64)}
+    session.prefill(input_ids=texts, position=[0], beam_rows=rows, **rest)
+    random = np.random.default_rng(2)
+    for position in range(4, 16):
+        parents = random.integers(0, 2, 2)
+        texts, rows = texts[parents], rows[parents]
+        rows[:, position:] = np.arange(2)[:, None]
+        texts = np.concatenate([texts, random.integers(5, WORDS, (2, 1))], 1)
+        found = session.decode(
+            input_ids=np.ascontiguousarray(texts[:, -1:]), position=[position],
+            beam_rows=np.ascontiguousarray(rows), **rest,
+        )
+        np.testing.assert_allclose(found, whole(model, texts)[:, -1], atol=TOLERANCE)
+
+
+def test_beams_of_a_translator_share_the_source(tmp_path):
+    model = marian()
+    generator = etx.hf.load(
+        planned(model, tmp_path, max_length=40, max_prompt=16, batch=2, beams=2)
     )
-    module = Decoder(hf.LlamaForCausalLM(config).eval())
-    prompt = MethodArg(torch.ones(1, 4, dtype=torch.long), {1: Dim("length", min=1, max=8)})
+    source = ids(2, 7)
+    found = generator.generate(source.numpy(), max_new_tokens=STEPS)
+    wanted = greedy(model, source)  # both beams of a source take the most probable tokens
+    assert found.tolist() == wanted.repeat(2, 0).tolist()
+
+
+def test_bfloat16_is_near(tmp_path):
+    model = llama().to(torch.bfloat16)
+    session = etx.load(planned(model, tmp_path, max_length=20, max_prompt=6)).session()
+    assert session.program.state["cache_keys_0"].dtype == "bfloat16"
+    tokens = ids(1, 6).numpy()
+    found = session.prefill(input_ids=tokens, position=[0])
     with torch.no_grad():
-        session = load(etx.export(module, {"prefill": (prompt,), "decode": ONE}), tmp_path)
-        for length in (5, 1, 8):
-            tokens = torch.randint(5, WORDS, (1, length))
-            session.reset()
-            module.cache_keys_0.zero_()
-            mine, theirs = session.prefill(tokens), module.prefill(tokens).numpy()
-            assert np.abs(mine - theirs).max() < TOLERANCE
-            first = int(theirs[0, -1].argmax())
-            compare(
-                greedy(session.decode, first, length, STEPS),
-                greedy(module.decode, first, length, STEPS),
-            )
+        wanted = model(torch.tensor(tokens)).logits[:, -1].float().numpy()
+    assert np.abs(found - wanted).max() < 0.05 * wanted.std()
+
+
+def test_encoders_embed_and_classify(tmp_path):
+    model = varied(hf.BertModel(hf.BertConfig(**LAYERS)))
+    session = etx.load(planned(model, tmp_path, batch=3, max_length=12)).session()
+    tokens, mask = ids(2, 7), torch.ones(2, 7, dtype=torch.long)
+    mask[1, 5:] = 0
+    kinds = torch.zeros_like(tokens)
+    found = session.embed(input_ids=tokens, attention_mask=mask, token_type_ids=kinds)
+    with torch.no_grad():
+        hidden = model(tokens, attention_mask=mask).last_hidden_state
+    np.testing.assert_allclose(found[0], hidden[0].mean(0), atol=TOLERANCE)
+    np.testing.assert_allclose(found[1], hidden[1, :5].mean(0), atol=TOLERANCE)
+
+    classifier = varied(hf.DistilBertForSequenceClassification(hf.DistilBertConfig(
+        dim=64, n_layers=2, n_heads=4, hidden_dim=96, num_labels=3, **SPECIAL
+    )))
+    program = etx.load(planned(classifier, tmp_path, max_length=12))
+    assert program.constants["task"] == "text-classification"
+    found = program.session().classify(input_ids=tokens[1:], attention_mask=mask[1:])
+    with torch.no_grad():
+        wanted = classifier(tokens[1:], attention_mask=mask[1:]).logits
+    np.testing.assert_allclose(found, wanted, atol=TOLERANCE)
+
+
+def checkpoint(folder):
+    """A directory as `from_pretrained` reads it, with a tokenizer and a chat template."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {f"w{i}": i for i in range(WORDS)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    fast = hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="w0")
+    fast.chat_template = "{{ messages[0]['content'] }}"
+    model = llama()
+    model.generation_config.eos_token_id = [2, 7]
+    model.save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return model
+
+
+def test_a_checkpoint_carries_its_tokenizer(tmp_path):
+    model = checkpoint(tmp_path / "model")
+    path = planned(tmp_path / "model", tmp_path, max_length=40, max_prompt=8, quantize="int8")
+    program = etx.load(path)
+    constants = program.constants
+    assert constants["tokenizer_format"] == "tokenizer.json"
+    blob = bytes(np.asarray(constants["tokenizer_blob"]))
+    assert blob == (tmp_path / "model" / "tokenizer.json").read_bytes()
+    assert constants["chat_template"] == "{{ messages[0]['content'] }}"
+    assert np.asarray(constants["get_eos_ids"]).tolist() == [2, 7]
+    expected = {
+        "task": "text-generation", "model_type": "llama", "get_vocab_size": WORDS, "get_bos_id": 1,
+        "get_max_seq_len": 8, "get_max_context_len": 40, "get_n_layers": 2, "use_kv_cache": True,
+        "enable_dynamic_shape": True, "use_sdpa_with_kv_cache": False,
+    }
+    assert {name: constants[name] for name in expected} == expected
+    assert path.stat().st_size < 4 * sum(part.numel() for part in model.parameters())
+    prompt = ids(1, 5)
+    with torch.no_grad():
+        wanted = model(prompt).logits[:, -1].numpy()
+    found = program.session().prefill(input_ids=prompt, position=[0])
+    assert np.abs(found - wanted).max() < 0.15 * wanted.std()  # weights are rounded
+
+
+def test_a_model_is_left_as_it_was(tmp_path):
+    model = llama().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    etx.hf.export(model, max_length=16, max_prompt=4, dtype="bfloat16")
+    assert model.training and model.dtype == torch.float32
+    assert model.config._attn_implementation == llama().config._attn_implementation
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_messages_say_what_to_try(tmp_path):
+    with pytest.raises(etx.ArgumentError, match="there is no task 'chat'.*text-generation"):
+        etx.hf.export(llama(), "chat")
+    with pytest.raises(etx.RangeError, match="has 64 positions.*max_length=64"):
+        etx.hf.export(llama(), max_length=65)
+    with pytest.raises(etx.ArgumentError, match="expected a model of transformers.*etx.export"):
+        etx.hf.export(torch.nn.Linear(2, 2))
+    with pytest.raises(etx.ArgumentError, match="'batch' is 0"):
+        etx.hf.export(llama(), batch=0)
+    with pytest.raises(etx.ArgumentError, match="dtype is 'int3'.*bfloat16"):
+        etx.hf.export(llama(), dtype="int3")
+    with pytest.raises(etx.NotFoundError, match="no config.json.*directory of a checkpoint"):
+        etx.hf.export(tmp_path)
+    mamba = hf.MambaForCausalLM(hf.MambaConfig(
+        hidden_size=32, num_hidden_layers=2, state_size=4, vocab_size=WORDS
+    ))
+    with pytest.raises(etx.UnsupportedError, match="etx.export"):
+        etx.hf.export(mamba)
+    generator = etx.hf.load(planned(llama(), tmp_path, max_length=16, max_prompt=4))
+    with pytest.raises(etx.RangeError, match="5 tokens and 13 new ones do not fit into 16"):
+        generator.generate(ids(1, 5).numpy(), max_new_tokens=13)
+    with pytest.raises(etx.ArgumentError, match=r"expected \(1 to 1, tokens\)"):
+        generator.generate(ids(2, 5).numpy())

@@ -239,7 +239,7 @@ def main():
     parser.add_argument("--dtype", action="append", choices=DTYPES)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     try:
         import torch
         import transformers

@@ -11,7 +11,6 @@ from torch.export import Dim
 
 from .. import _errors
 from .._method_args import MethodArg
-from ._attention_masks import plain_masks
 from ._state_cache import RecordingCache, StateCache
 
 
@@ -144,5 +143,3 @@ class DecoderOnly(torch.nn.Module):
         if sizes.verify:
             methods["verify"] = {"input_ids": tokens(sizes.verify), **rest}
         return methods
-
-    masks = staticmethod(plain_masks)

@@ -11,7 +11,6 @@ from transformers.cache_utils import EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from .._method_args import MethodArg
-from ._attention_masks import plain_masks
 from ._decoder_only import Sizes, accepted, cache_argument, recorded, row_inputs
 from ._state_cache import RecordingCache, StateCache
 
@@ -129,8 +128,6 @@ class EncoderDecoder(torch.nn.Module):
             dim = Dim("source", min=1, max=sizes.prompt)
             ids, mask = MethodArg(ids, {1: dim}), MethodArg(mask, {1: dim})
         return {"encode": {"input_ids": ids, "attention_mask": mask}, "decode": decode}
-
-    masks = staticmethod(plain_masks)
 
 
 class SpeechFromFeatures(EncoderDecoder):

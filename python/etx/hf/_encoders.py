@@ -10,7 +10,6 @@ from transformers.utils import ModelOutput
 
 from .. import _errors
 from .._method_args import MethodArg
-from ._attention_masks import plain_masks
 from ._decoder_only import accepted
 
 POOLINGS = ("mean", "cls", "none")
@@ -79,8 +78,6 @@ class Encoder(torch.nn.Module):
     def methods(self) -> dict[str, dict[str, Any]]:
         return {self.kind: self.inputs}
 
-    masks = staticmethod(plain_masks)
-
 
 class TextAndImages(torch.nn.Module):
     """Embeddings of texts and of images in one space, as CLIP has them."""
@@ -102,8 +99,6 @@ class TextAndImages(torch.nn.Module):
 
     def methods(self) -> dict[str, dict[str, Any]]:
         return {"embed_text": self.text, "embed_image": self.image}
-
-    masks = staticmethod(plain_masks)
 
 
 def text_inputs(model: torch.nn.Module, batch: int, length: int) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from transformers import PreTrainedModel
 from .. import _errors, _export
 from .._report import Report
 from . import _encoders, _metadata, _tasks
+from ._attention_masks import plain_masks
 from ._decoder_only import DecoderOnly, Sizes
 from ._encoder_decoder import EncoderDecoder, SpeechFromFeatures, SpeechFromSamples
+from ._mixture import all_experts
 from ._speech import LogMel
 
 _DTYPES = {
@@ -93,7 +95,8 @@ def _as_exported(model: torch.nn.Module) -> Iterator[None]:
     if attention not in ("sdpa", "eager"):
         model.set_attn_implementation("eager")
     try:
-        yield
+        with plain_masks(), all_experts(model):
+            yield
     finally:
         model.train(training)
         if attention not in ("sdpa", "eager"):
@@ -261,7 +264,7 @@ def export(
         raise _errors.ArgumentError(f"'pooling' is {pooling!r}, expected one of {', '.join(_encoders.POOLINGS)}")
     _count("batch", batch), _count("beams", beams), _count("verify", verify, 0)
     about = _metadata.about_model(found, task)
-    with torch.no_grad(), _as_exported(found), _encoders.Encoder.masks():
+    with torch.no_grad(), _as_exported(found):
         if _is_generated(found, task):
             length = _length(found, max_length, DEFAULT_LENGTH)
             default = length if task == "text2text-generation" else min(length, DEFAULT_PROMPT)

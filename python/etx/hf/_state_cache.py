@@ -38,7 +38,7 @@ class _GrowingLayer(CacheLayerMixin):
     get_max_length = get_max_cache_shape
 
 
-class RecordingCache(StaticCache):
+class RecordingCache(Cache):
     """Takes one call of a model and records which layers store what."""
 
     def __init__(self) -> None:

@@ -93,6 +93,7 @@ class DecoderOnly(torch.nn.Module):
         tokens = torch.ones(1, 2, dtype=torch.int64)
         recorded(model, recorder, recorder, {"input_ids": tokens})
         self.__dict__["cache"] = StateCache(self, "cache", recorder, sizes.length, sizes.rows)
+        self.rows = self.__dict__["cache"].rows
 
     def _run(self, input_ids, position, padding, beam_rows, keep: int) -> torch.Tensor:
         length, count = self.sizes.length, input_ids.shape[1]
@@ -124,6 +125,23 @@ class DecoderOnly(torch.nn.Module):
 
     def verify(self, input_ids, position, padding=None, beam_rows=None):
         return self._run(input_ids, position, padding, beam_rows, self.sizes.verify)
+
+    def compared(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of two texts' ends: by the methods, and by the model without a cache."""
+        sizes = self.sizes
+        count = min(sizes.length, 24)
+        part = min(sizes.prompt, max(count - 2, 1))
+        vocabulary = self.model.config.get_text_config().vocab_size
+        tokens = torch.randint(vocabulary, (sizes.rows, count), generator=torch.Generator().manual_seed(0))
+        rest = row_inputs(sizes)
+        logits, start = [], 0
+        while start < count:
+            size = min(part, count - 2 - start) if start < count - 2 else 1
+            call = self.prefill if start < count - 2 else self.decode
+            logits.append(call(tokens[:, start : start + size], torch.tensor([start]), **rest))
+            start += size
+        wanted = self.model(input_ids=tokens, use_cache=False).logits[:, -2:]
+        return torch.stack(logits[-2:], 1)[:, -wanted.shape[1] :], wanted.to(torch.float32)
 
     def methods(self) -> dict[str, dict[str, Any]]:
         """Examples of the arguments of each method."""

@@ -54,6 +54,7 @@ class EncoderDecoder(torch.nn.Module):
         length = sizes.prompt if self.is_text else states.shape[1]
         self.width, self.layers = states.shape[2], len(cross.layers)
         self.__dict__["own"] = StateCache(self, "self_cache", own, sizes.length, sizes.rows)
+        self.rows = self.__dict__["own"].rows
         self.__dict__["cross"] = StateCache(self, "cross_cache", cross, length, sizes.batch)
         self.length = length  # of the source, as the decoder sees it
         if self.is_text:
@@ -113,6 +114,28 @@ class EncoderDecoder(torch.nn.Module):
             **arguments,
         ).logits
         return logits[:, -1].to(torch.float32)
+
+    def compared(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of two tokens: by the methods, and by the model without a cache."""
+        sizes, generator = self.sizes, torch.Generator().manual_seed(0)
+        vocabulary = self.model.config.get_text_config(decoder=True).vocab_size
+        source, mask = torch.randn(self.source.shape, generator=generator), None
+        if self.is_text:
+            shape = (sizes.batch, min(sizes.prompt, 12))
+            source = torch.randint(vocabulary, shape, generator=generator)
+            mask = torch.ones_like(source)
+            self.encode(source, mask)
+        else:
+            self.encode(source)
+        count = min(sizes.length, 2)
+        tokens = torch.randint(vocabulary, (sizes.rows, count), generator=generator)
+        logits = [
+            self.decode(tokens[:, i : i + 1], torch.tensor([i]), **row_inputs(sizes)) for i in range(count)
+        ]
+        states = self._states(source, mask).repeat_interleave(sizes.beams, 0)
+        inputs = self._decoder_inputs(states, None if mask is None else mask.repeat_interleave(sizes.beams, 0))
+        wanted = self.model(**inputs | {"decoder_input_ids": tokens}, use_cache=False).logits
+        return torch.stack(logits, 1), wanted.to(torch.float32)
 
     def methods(self) -> dict[str, dict[str, Any]]:
         """Examples of the arguments of each method."""

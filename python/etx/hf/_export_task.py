@@ -155,6 +155,38 @@ def _generator(model: torch.nn.Module, task: str, sizes: Sizes, samples: Any, so
     return module, constants | _metadata.about_decoder(model, longest) | more
 
 
+def _check(module: Any) -> None:
+    """Refuses a model that computes something else over a cache than without one."""
+    found, wanted = module.compared()
+    for buffer in module.buffers(recurse=False):
+        buffer.zero_()
+    spread = float(wanted.std()) + 1e-12
+    difference = float((found - wanted).abs().max()) / spread
+    limit = 0.02 if module.model.dtype == torch.float32 else 0.5
+    if difference > limit or difference != difference:
+        raise _errors.UnsupportedError(
+            f"'{type(module.model).__name__}' computes other logits over a cache of fixed size than "
+            f"without a cache: they differ by {difference:.2g} of their spread",
+            hint="its attention assumes that the cache ends with the newest token; etx.export "
+            "takes a module of yours with such a cache",
+        )
+
+
+def _traced(module: Any, constants: dict[str, Any]) -> _export.Exported:
+    """Some models compare the first position with sizes: they get it as a number, if
+    torch.export cannot take the tensor. Graphs with the tensor are simpler."""
+    try:
+        return _export.export(module, module.methods(), constants=constants)
+    except _errors.ExportError as refusal:
+        if not hasattr(module, "rows"):
+            raise
+        module.rows.as_number = True
+        try:
+            return _export.export(module, module.methods(), constants=constants)
+        except _errors.ExportError:
+            raise refusal from None
+
+
 def _one_call(
     model: torch.nn.Module, task: str, batch: int, length: int, pooling: str, image_size: Any, samples: Any
 ) -> Any:
@@ -271,6 +303,7 @@ def export(
             prompt = default if max_prompt is None else _count("max_prompt", max_prompt)
             sizes = Sizes(batch, beams, length, prompt, verify)
             module, more = _generator(found, task, sizes, samples, model)
+            _check(module)
             about |= more
         else:
             if beams > 1 or verify:
@@ -280,7 +313,7 @@ def export(
             module = _one_call(found, task, batch, length, pooling, image_size, samples)
             about["get_max_seq_len"] = length
         about |= _metadata.about_tokenizer(model, tokenizer)
-        exported = _export.export(module, module.methods(), constants=about | (constants or {}))
+        exported = _traced(module, about | (constants or {}))
     result = ExportedModel(
         exported.methods, exported.shared, exported.constants, exported.initial, exported.caches
     )

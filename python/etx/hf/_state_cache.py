@@ -53,6 +53,8 @@ class Rows:
       table: int64 [B, L], or None: the row that holds each position of each row.
       repeat: how often each row is read: beams of one source share its keys.
       is_filling: the call reads what it writes, and nothing else of the cache.
+      as_number: models get the first position as a Python number instead of a tensor:
+        some compare it with sizes.
     """
 
     def __init__(self) -> None:
@@ -60,6 +62,18 @@ class Rows:
         self.table: torch.Tensor | None = None
         self.repeat = 1
         self.is_filling = False
+        self.as_number = False
+
+    def first(self, length: int) -> Any:
+        """The first position of the call."""
+        if self.positions is None:
+            return 0
+        if not self.as_number:
+            return self.positions[0]
+        number = self.positions[0].item()
+        torch._check(number >= 0)
+        torch._check(number + self.positions.shape[0] <= length)
+        return number
 
 
 class StateLayer(CacheLayerMixin):
@@ -125,8 +139,7 @@ class StateLayer(CacheLayerMixin):
         return self.length, 0
 
     def get_seq_length(self) -> Any:
-        positions = self.rows.positions
-        return 0 if positions is None else positions[0]
+        return self.rows.first(self.length)
 
     def get_max_cache_shape(self) -> int:
         return self.length

@@ -47,7 +47,7 @@ def _erase(node: torch.fx.Node) -> None:
     waiting = [node]
     while waiting:
         gone = waiting.pop()
-        if gone.users or gone.op != "call_function":
+        if gone.users or gone._erased or gone.op != "call_function":
             continue
         inputs = gone.all_input_nodes
         gone.graph.erase_node(gone)

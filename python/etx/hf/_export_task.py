@@ -157,7 +157,14 @@ def _generator(model: torch.nn.Module, task: str, sizes: Sizes, samples: Any, so
 
 def _check(module: Any) -> None:
     """Refuses a model that computes something else over a cache than without one."""
-    found, wanted = module.compared()
+    name = type(module.model).__name__
+    try:
+        found, wanted = module.compared()
+    except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as cause:
+        raise _errors.UnsupportedError(
+            f"'{name}' does not run over a cache of fixed size: {cause}",
+            hint="another version of transformers may; etx.export takes a module of yours",
+        ) from cause
     for buffer in module.buffers(recurse=False):
         buffer.zero_()
     spread = float(wanted.std()) + 1e-12
@@ -165,7 +172,7 @@ def _check(module: Any) -> None:
     limit = 0.02 if module.model.dtype == torch.float32 else 0.5
     if difference > limit or difference != difference:
         raise _errors.UnsupportedError(
-            f"'{type(module.model).__name__}' computes other logits over a cache of fixed size than "
+            f"'{name}' computes other logits over a cache of fixed size than "
             f"without a cache: they differ by {difference:.2g} of their spread",
             hint="its attention assumes that the cache ends with the newest token; etx.export "
             "takes a module of yours with such a cache",

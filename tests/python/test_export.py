@@ -386,3 +386,20 @@ def test_strict_is_pytorchs_argument(tmp_path, monkeypatch):
 def test_names_that_are_loaded_later_are_listed():
     assert {"export", "MethodArg", "MultiEntryPointExporter", "Dim", "plan"} <= set(dir(etx))
     assert etx.Dim is Dim
+
+
+class Widened(torch.nn.Module):
+    """Reads its input with a stride that is the input's own."""
+
+    def forward(self, mask):
+        length = mask.shape[1]
+        return mask[:, None, None, :].expand(1, 1, length, length).to(torch.float32).sum(-1)
+
+
+def test_an_example_of_the_largest_size_stands_for_all_sizes(tmp_path):
+    example = MethodArg(torch.ones(1, 16, dtype=torch.long), {1: Dim("n", max=16)})
+    etx.export(Widened(), {"forward": (example,)}).plan(tmp_path / "widened.pte")
+    session = etx.load(tmp_path / "widened.pte").session()
+    for length in (1, 7, 16):
+        given = torch.randint(0, 9, (1, length))
+        assert np.array_equal(session.forward(given), Widened()(given))

@@ -151,6 +151,26 @@ def test_windows_of_attention_slide(kind, tmp_path):
     assert found.tolist() == greedy(model, prompt).tolist()
 
 
+def test_experts_are_mixed(tmp_path):
+    model = varied(hf.MixtralForCausalLM(hf.MixtralConfig(
+        **LAYERS, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2
+    )))
+    prompt = ids(1, 7)
+    wanted = greedy(model, prompt)
+    generator = etx.hf.load(planned(model, tmp_path, max_length=60, max_prompt=8))
+    found = generator.generate(prompt.numpy(), max_new_tokens=STEPS)
+    assert found.tolist() == wanted.tolist() == greedy(model, prompt).tolist()
+
+
+def test_a_first_position_may_be_compared_with_sizes(tmp_path):
+    """M2M100 of transformers 4 does so when it extends its table of positions."""
+    model = varied(hf.M2M100ForConditionalGeneration(hf.M2M100Config(**PAIR)))
+    generator = etx.hf.load(planned(model, tmp_path, max_length=40, max_prompt=16))
+    source = ids(1, 7)
+    found = generator.generate(source.numpy(), max_new_tokens=STEPS)
+    assert found.tolist() == greedy(model, source).tolist()
+
+
 def test_prompts_of_a_batch_are_padded_on_the_left(tmp_path):
     model = llama()
     generator = etx.hf.load(planned(model, tmp_path, max_length=60, max_prompt=4, batch=3))
@@ -292,6 +312,13 @@ def test_messages_say_what_to_try(tmp_path):
     ))
     with pytest.raises(etx.UnsupportedError, match="etx.export"):
         etx.hf.export(mamba)
+    # Its local attention takes the last row of the cache for the newest token.
+    local = varied(hf.GPTNeoForCausalLM(hf.GPTNeoConfig(
+        hidden_size=64, num_layers=2, num_heads=4, window_size=8, max_position_embeddings=64,
+        attention_types=[[["global", "local"], 1]], **SPECIAL,
+    )))
+    with pytest.raises(etx.UnsupportedError, match="computes other logits over a cache of fixed size"):
+        etx.hf.export(local)
     generator = etx.hf.load(planned(llama(), tmp_path, max_length=16, max_prompt=4))
     with pytest.raises(etx.RangeError, match="5 tokens and 13 new ones do not fit into 16"):
         generator.generate(ids(1, 5).numpy(), max_new_tokens=13)

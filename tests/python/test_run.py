@@ -39,6 +39,8 @@ def test_a_program_tells_what_is_in_it(programs):
     assert info.inputs[0].is_mutable and info.inputs[0].shape[1].maximum == 20
     assert program.state["cache"].shape == (10, 20)
     assert dict(program.constants) == {"max_batch": 10, "max_length": 20}
+    assert "max_batch" in program.constants and "other" not in program.constants
+    assert program.constants.get("max_batch", 3) == 10 and program.constants.get("other", 3) == 3
     assert "get_cache(data: float32[b, t]) -> ()" in repr(program)
 
 

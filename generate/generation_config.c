@@ -73,12 +73,13 @@ static bool is_share(double value) { return value >= 0.0 && value <= 1.0; }
 static etx_status check_numbers(const etx_generation_config* c,
                                 etx_diag* diag) {
   const double penalty = (double)c->repetition_penalty;
+  const float divisor = (float)c->temperature;  // logits are floats
   const bool is_finite = isfinite(c->frequency_penalty) &&
                          isfinite(c->presence_penalty) &&
                          isfinite(c->length_penalty);
   ETX_TRY(check_number("temperature", c->temperature,
-                       c->temperature > 0.0 && isfinite(c->temperature),
-                       "a number above 0; without do_sample the search is "
+                       divisor > 0.0f && isfinite(divisor),
+                       "a float above 0; without do_sample the search is "
                        "greedy",
                        diag));
   ETX_TRY(check_number("top_p", c->top_p, is_share(c->top_p), "0 to 1", diag));

@@ -118,6 +118,59 @@ static void numbers_are_those_of_philox(void** state) {
   assert_true(fabs(sum / 100000 - 0.5) < 0.005);
 }
 
+static float hostile_number(etx_token_random* random) {
+  static const float numbers[] = {0.0f,     -0.0f,  1.0f,      1e-45f,
+                                  3e38f,    -3e38f, -INFINITY, -INFINITY,
+                                  INFINITY, NAN,    50.0f,     -1e-3f};
+  const double choice = etx_token_random_next(random);
+  const double other = etx_token_random_next(random);
+  return choice < 0.9 ? (float)(other * 20 - 10)
+                      : numbers[(size_t)(other * 12)];
+}
+
+// Options at the ends of their ranges, and logits that no model should give.
+static void any_numbers_give_probabilities_or_a_refusal(void** state) {
+  (void)state;
+  enum { COUNT = 23 };
+  static const double shares[] = {0.0, 1e-300, 1e-9, 0.5, 0.999999999, 1.0};
+  static const double temperatures[] = {1e-300, 1e-30, 0.5, 1.0, 1e30, 1e300};
+  etx_token_random random = {.seed = 17};
+  size_t refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    float logits[COUNT];
+    etx_candidate_token kept[COUNT];
+    etx_generation_config config;
+    size_t count = 0;
+    etx_generation_config_init(&config);
+    config.temperature =
+        temperatures[(int)(etx_token_random_next(&random) * 6)];
+    config.top_p = shares[(int)(etx_token_random_next(&random) * 6)];
+    config.min_p = shares[(int)(etx_token_random_next(&random) * 6)];
+    config.typical_p = shares[1 + (int)(etx_token_random_next(&random) * 5)];
+    config.top_k = (size_t)(etx_token_random_next(&random) * 30);
+    const bool is_hostile = round % 2 == 0;
+    for (size_t i = 0; i < COUNT; ++i) {
+      logits[i] = is_hostile ? hostile_number(&random)
+                             : (float)(i % 5) * (float)(round % 7);
+    }
+    etx_status status = etx_generation_config_check(&config, COUNT, &diag);
+    if (status == ETX_OK) {
+      status =
+          etx_token_candidates(&config, logits, COUNT, kept, &count, &diag);
+    }
+    if (status != ETX_OK) {
+      assert_int_equal(status, ETX_BAD_ARGUMENT);
+      ++refused;
+      continue;
+    }
+    double sum = 0.0;
+    for (size_t i = 0; i < count; ++i) sum += (double)kept[i].probability;
+    assert_true(count >= 1 && count <= COUNT);
+    assert_true(fabs(sum - 1.0) < 1e-5);
+  }
+  assert_true(refused > 100 && refused < 15000);
+}
+
 static void tokens_without_probability_are_not_drawn(void** state) {
   (void)state;
   const etx_candidate_token kept[] = {
@@ -135,6 +188,7 @@ int main(void) {
       cmocka_unit_test(equal_tokens_are_all_in_the_top_k),
       cmocka_unit_test(infinite_logits_are_refused),
       cmocka_unit_test(numbers_are_those_of_philox),
+      cmocka_unit_test(any_numbers_give_probabilities_or_a_refusal),
       cmocka_unit_test(tokens_without_probability_are_not_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

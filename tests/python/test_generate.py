@@ -335,6 +335,27 @@ def test_stop_strings_over_borders_of_tokens(programs, seed: int) -> None:
     assert found.ends == ("stop_string" if count < len(whole) or stops(count) else "length",)
 
 
+# ---- an encoder and a decoder ----
+
+
+def test_a_decoder_reads_what_its_encoder_read(tmp_path) -> None:
+    hf = pytest.importorskip("etx.hf")
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=64, d_model=32, d_kv=8, num_layers=1, num_heads=4, d_ff=48,
+        decoder_start_token_id=0, eos_token_id=1, pad_token_id=0, initializer_factor=8.0,
+    )  # fmt: skip
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    hf.export(model, max_length=24, max_prompt=16, beams=3).plan(tmp_path / "t5.pte")
+    session = etx.load(tmp_path / "t5.pte").session()
+    rng = np.random.default_rng(0)
+    for beams in (1, 3, 2):
+        ids = np.append(rng.integers(3, 64, (1, 9)), [[1]], axis=1)
+        options = {"max_new_tokens": 20, "num_beams": beams}
+        other = model.generate(torch.tensor(ids), do_sample=False, **options)
+        assert np.array_equal(session.generate(ids, **options), other.numpy())
+
+
 # ---- refusals ----
 
 
@@ -342,6 +363,7 @@ def test_stop_strings_over_borders_of_tokens(programs, seed: int) -> None:
     ("options", "words"),
     [
         ({"temperature": 0.0, "do_sample": True}, "temperature is 0"),
+        ({"temperature": 1e300}, "temperature is 1e"),
         ({"top_p": 1.5}, "top_p is 1.5"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"num_beams": 2}, "2 beams each need 2 rows"),

@@ -363,7 +363,7 @@ def test_a_decoder_reads_what_its_encoder_read(tmp_path) -> None:
     ("options", "words"),
     [
         ({"temperature": 0.0, "do_sample": True}, "temperature is 0"),
-        ({"temperature": 1e300}, "temperature is 1e"),
+        ({"temperature": 1e300}, "temperature is 1"),
         ({"top_p": 1.5}, "top_p is 1.5"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"num_beams": 2}, "2 beams each need 2 rows"),

@@ -4,7 +4,7 @@
 // states have no edges: they are named in the nodes that use them.
 
 const graphData = JSON.parse(document.getElementById("graphs").textContent);
-const MOST_PRODUCERS = 64;  // of one tensor, which may have many parts
+const MOST_PRODUCERS = 1024;  // of one tensor, which may have many parts
 
 class Graph {
   constructor(method, data) {

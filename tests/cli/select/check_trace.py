@@ -12,7 +12,7 @@ For all recorded sets of calls:
 And for one program: a trace of another program is refused with line and column; a
 build that is narrowed to the traces of all methods gives the results of the full
 build; one that is narrowed to the trace of one method runs it and refuses each
-kind of cell that was not traced: an operator, a type, a feature.
+kind of cell that was not traced: an operator, a type, varying sizes, control flow.
 """
 
 import argparse
@@ -155,6 +155,29 @@ class Checks:
             listed = f"{program}, method {name}: {SELECT_LACKS[name]}"
             expect(listed in done.stdout, f"{listed} is not in\n{done.stdout}")
 
+    def control_flow(self):
+        """A build that is narrowed to a method without branches refuses one with."""
+        graphs = self.folder / "branching"
+        graphs.mkdir()
+        branch = sorted((self.sets / "cond").glob("*.pt2"))[0]
+        (graphs / branch.name).write_bytes(branch.read_bytes())
+        (graphs / "floats.yaml").write_text(METHODS["floats"])
+        program = self.folder / "branching.pte"
+        run(self.etx, "plan", graphs, "-o", program, "--quiet")
+        trace = self.trace(program, ["floats", *INPUTS["floats"]], "branching")
+        part = self.folder / "straight"
+        done = run(self.etx, "select", program, "--trace", trace, "--narrow", "-o",
+                   part)
+        listed = f"{program}, method {branch.stem}: "
+        features = [line for line in done.stdout.splitlines() if listed in line
+                    and "control_flow" in line]
+        expect(features, done.stdout)
+        app = build_application(self, "straight_app", part)
+        run(app, program, "floats")
+        refusal = run(app, program, branch.stem, code=1).stderr
+        # The message names the first cells that are missing and counts the others.
+        expect("is missing" in refusal and "--trace-ops" in refusal, refusal)
+
     def foreign(self, program, trace):
         """Traces that are not within the program."""
         other = self.trace(self.plan("kv"), ["--case", self.sets / "kv"], "kv")
@@ -210,6 +233,7 @@ def main():
         for name in names:
             checks.recorded(name)
         checks.narrowed()
+        checks.control_flow()
 
 
 if __name__ == "__main__":

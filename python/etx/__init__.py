@@ -54,10 +54,12 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'etx' has no attribute '{name}'")
     from importlib import import_module
 
+    if name == "hf":
+        return import_module(".hf", __name__)
+    if name not in _LATER:
+        raise AttributeError(f"module 'etx' has no attribute '{name}'")
     try:
         return getattr(import_module(_LATER[name], __name__), name)
     except ModuleNotFoundError as cause:

@@ -5,10 +5,9 @@
 
 ETX is the command of a build with -DETX_PYTHON=ON; the package beside it is used. Models
 that generate take 64 greedy steps: in float32 all tokens must be those of
-`model.generate`; in bfloat16 and int8 the logits along its tokens must be near, and their
-first choices the same unless two are nearly as probable. Other models are compared by
-their outputs. int8 is compared with the model whose weights are rounded as etx rounds
-them. Prints a line for each, and ends with 1 if one does not agree.
+`model.generate`; in bfloat16 and int8 the logits along its tokens must be near. Other
+models are compared by their outputs. int8 is compared with the model whose weights are
+rounded as etx rounds them. Prints a line for each, and ends with 1 if one does not agree.
 """
 
 import argparse
@@ -23,7 +22,7 @@ import numpy as np
 DTYPES = ("float32", "bfloat16", "int8")
 STEPS, PROMPT, SOURCE, SAMPLES = 64, 13, 11, 2000
 # Largest difference of logits, of their spread (standard deviation).
-LIMITS = {"float32": 1e-3, "bfloat16": 0.15, "int8": 0.15}
+LIMITS = {"float32": 1e-3, "bfloat16": 0.25, "int8": 0.25}
 
 
 def package(command):

@@ -63,7 +63,7 @@ def recorded(model: torch.nn.Module, cache: Any, recorder: RecordingCache, input
     try:
         with torch.no_grad():
             model(**inputs, **{cache_argument(model): cache, "use_cache": True})
-    except (AttributeError, NotImplementedError, TypeError, ValueError) as cause:
+    except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as cause:
         raise _errors.UnsupportedError(
             f"'{name}' does not run over a cache of keys and values of each layer: {cause}",
             hint="models with recurrent state, such as Mamba, are exported with etx.export",
@@ -81,6 +81,14 @@ def row_inputs(sizes: Sizes) -> dict[str, torch.Tensor]:
     if sizes.beams == 1:
         return {}
     return {"beam_rows": torch.arange(sizes.rows)[:, None].repeat(1, sizes.length)}
+
+
+def ordinary_tokens(vocabulary: int, *shape: int) -> torch.Tensor:
+    """Always the same tokens, from the middle of the vocabulary: special ones, such as
+    padding, which some models skip, are at its ends."""
+    generator = torch.Generator().manual_seed(0)
+    low = vocabulary // 4
+    return torch.randint(low, max(3 * vocabulary // 4, low + 1), shape, generator=generator)
 
 
 class DecoderOnly(torch.nn.Module):
@@ -132,7 +140,7 @@ class DecoderOnly(torch.nn.Module):
         count = min(sizes.length, 24)
         part = min(sizes.prompt, max(count - 2, 1))
         vocabulary = self.model.config.get_text_config().vocab_size
-        tokens = torch.randint(vocabulary, (sizes.rows, count), generator=torch.Generator().manual_seed(0))
+        tokens = ordinary_tokens(vocabulary, sizes.rows, count)
         rest = row_inputs(sizes)
         logits, start = [], 0
         while start < count:

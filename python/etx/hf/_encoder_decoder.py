@@ -11,7 +11,14 @@ from transformers.cache_utils import EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from .._method_args import MethodArg
-from ._decoder_only import Sizes, accepted, cache_argument, recorded, row_inputs
+from ._decoder_only import (
+    Sizes,
+    accepted,
+    cache_argument,
+    ordinary_tokens,
+    recorded,
+    row_inputs,
+)
 from ._state_cache import RecordingCache, StateCache
 
 
@@ -117,23 +124,24 @@ class EncoderDecoder(torch.nn.Module):
 
     def compared(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of two tokens: by the methods, and by the model without a cache."""
-        sizes, generator = self.sizes, torch.Generator().manual_seed(0)
+        sizes = self.sizes
         vocabulary = self.model.config.get_text_config(decoder=True).vocab_size
+        generator = torch.Generator().manual_seed(0)
         source, mask = torch.randn(self.source.shape, generator=generator), None
         if self.is_text:
-            shape = (sizes.batch, min(sizes.prompt, 12))
-            source = torch.randint(vocabulary, shape, generator=generator)
+            source = ordinary_tokens(vocabulary, sizes.batch, min(sizes.prompt, 12))
             mask = torch.ones_like(source)
             self.encode(source, mask)
         else:
             self.encode(source)
         count = min(sizes.length, 2)
-        tokens = torch.randint(vocabulary, (sizes.rows, count), generator=generator)
+        tokens = ordinary_tokens(vocabulary, sizes.rows, count)
         logits = [
             self.decode(tokens[:, i : i + 1], torch.tensor([i]), **row_inputs(sizes)) for i in range(count)
         ]
         states = self._states(source, mask).repeat_interleave(sizes.beams, 0)
-        inputs = self._decoder_inputs(states, None if mask is None else mask.repeat_interleave(sizes.beams, 0))
+        mask = None if mask is None else mask.repeat_interleave(sizes.beams, 0)
+        inputs = self._decoder_inputs(states, mask)
         wanted = self.model(**inputs | {"decoder_input_ids": tokens}, use_cache=False).logits
         return torch.stack(logits, 1), wanted.to(torch.float32)
 

@@ -4,16 +4,21 @@
 //   linear(x, w, b)[.., :, i:j]  ->  linear(x, w[i:j], b[i:j])
 //   glu(linear(x, w))            ->  linear(x, w[:n]) * sigmoid(linear(x,
 //   w[n:]))
+//   linear(x, w).unflatten(-1, (3, n)).movedim(-2, 0)[i]
+//                                ->  linear(x, w[i * n:(i + 1) * n])
 //
 // So the last layer of a language model computes only the rows that are read,
-// and the parts of a fused query-key-value layer are contiguous. Every element
-// is the same sum as before.
+// and the parts of a fused query-key-value layer are contiguous: torch.nn's
+// attention and most vision transformers stack the three in the last form.
+// Every element is the same sum as before.
 
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-// Parts that one layer is split into at most.
-enum { MAX_PARTS = 4 };
+enum {
+  MAX_PARTS = 4,  // that one layer is split into
+  MAX_STEPS = 8   // views between a layer and the selection of its parts
+};
 
 // The linear layer that computes operand 0, or NULL.
 static const etx_ir_node* find_layer(const etx_rewrite* rewrite) {
@@ -172,9 +177,142 @@ static etx_status split_glu(etx_rewrite* rewrite, bool* out_done) {
                           &builder->results[0]);
 }
 
+// ------------------------------------------------ stacked parts
+
+// The views from a layer to the value of which parts are selected, the last one
+// first, and the axis of the parts in the result of each.
+typedef struct part_views {
+  etx_ir_node nodes[MAX_STEPS];
+  size_t axes[MAX_STEPS];
+  size_t count;
+} part_views;
+
+// Finds the axis that `axis` of a view's result has in its operand, if the view
+// adds and removes dimensions of size 1 alone.
+static bool find_axis_before(const etx_shape* from, const etx_shape* to,
+                             size_t* axis) {
+  size_t i = 0, k = 0, found = from->rank;
+  while (true) {
+    while (i < from->rank && from->dims[i] == 1) ++i;
+    while (k < to->rank && to->dims[k] == 1) ++k;
+    if (i == from->rank || k == to->rank) break;
+    if (from->dims[i] != to->dims[k]) return false;
+    if (k == *axis) found = i;
+    ++i;
+    ++k;
+  }
+  if (i != from->rank || k != to->rank || found == from->rank) return false;
+  *axis = found;
+  return true;
+}
+
+// True if the view splits the columns of a layer's result into parts, which are
+// at `axis`, and what each part has.
+static bool splits_columns(const etx_shape* from, const etx_shape* to,
+                           size_t axis) {
+  if (axis + 1 != from->rank || to->rank <= from->rank) return false;
+  for (size_t i = 0; i < axis; ++i) {
+    if (from->dims[i] != to->dims[i]) return false;
+  }
+  for (size_t i = axis; i < to->rank; ++i) {
+    if (!etx_dim_is_number(to->dims[i])) return false;
+  }
+  return etx_dim_is_number(from->dims[axis]);
+}
+
+// Collects the views between the operand of the node, whose parts lie along
+// `axis`, and a layer whose result is read by the first view alone. NULL if
+// there are others.
+static const etx_ir_node* find_stacked_layer(const etx_rewrite* rewrite,
+                                             size_t axis, part_views* views) {
+  const etx_ir_node* node = rewrite->builder.node;
+  for (views->count = 0; views->count < MAX_STEPS; ++views->count) {
+    const etx_shape* const to = etx_rewrite_shape(rewrite, &node->args[0]);
+    node = etx_rewrite_argument(rewrite, &node->args[0]);
+    if (node == NULL ||
+        (node->op->id != ETX_OP_view_copy_out &&
+         node->op->id != ETX_OP_permute_copy_out) ||
+        !etx_rewrite_is_only_use(rewrite, node->args[0].as.value)) {
+      return NULL;
+    }
+    views->nodes[views->count] = *node;
+    views->axes[views->count] = axis;
+    if (node->op->id == ETX_OP_permute_copy_out) {
+      axis = (size_t)node->args[1].as.list.items[axis].as.integer;
+      continue;
+    }
+    const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[0]);
+    const etx_ir_node* const layer =
+        etx_rewrite_operand(rewrite, node, 0, ETX_OP_linear_out);
+    if (layer != NULL && splits_columns(from, to, axis)) {
+      ++views->count;
+      return etx_rewrite_shape(rewrite, &layer->args[1])->rank == 2 ? layer
+                                                                    : NULL;
+    }
+    if (!find_axis_before(from, to, &axis)) return NULL;
+  }
+  return NULL;
+}
+
+// Applies a view to one part, which has no axis of parts.
+static etx_status view_part(etx_builder* builder, const etx_ir_node* node,
+                            size_t axis, uint32_t* value) {
+  const etx_shape* const whole =
+      &builder->method->values[node->outputs[0]].shape;
+  etx_dim dims[ETX_MAX_RANK];
+  size_t order[ETX_MAX_RANK];
+  size_t rank = 0;
+  if (node->op->id == ETX_OP_view_copy_out) {
+    for (size_t i = 0; i < whole->rank; ++i) {
+      if (i != axis) dims[rank++] = whole->dims[i];
+    }
+    return etx_build_view(builder, *value, dims, rank, value);
+  }
+  const etx_ir_arg* const items = node->args[1].as.list.items;
+  for (size_t i = 0; i < whole->rank; ++i) {
+    const int64_t from = items[i].as.integer;
+    if (i != axis) {
+      order[rank++] = (size_t)(from - (from > items[axis].as.integer));
+    }
+  }
+  return etx_build_permute(builder, *value, order, value);
+}
+
+static etx_status split_stacked(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  if (node->op->id != ETX_OP_select_copy_int_out) return ETX_OK;
+  const uint32_t stack = node->args[0].as.value;
+  const etx_dim parts =
+      etx_rewrite_shape(rewrite, &node->args[0])->dims[axis_of(rewrite)];
+  const etx_dim index = node->args[2].as.integer;
+  if (!etx_dim_is_number(parts) || parts < 2 || parts > MAX_PARTS ||
+      node->args[2].kind != ETX_IR_ARG_INT || !etx_dim_is_number(index) ||
+      stack >= rewrite->value_count || rewrite->uses[stack] != parts) {
+    return ETX_OK;
+  }
+  part_views views;
+  const etx_ir_node* const found =
+      find_stacked_layer(rewrite, axis_of(rewrite), &views);
+  if (found == NULL || !can_split_columns(rewrite, found)) return ETX_OK;
+  // A copy, because appending nodes moves them.
+  const etx_ir_node layer = *found;
+  const etx_dim all = etx_rewrite_shape(rewrite, &layer.args[1])->dims[0];
+  const etx_dim size = all / parts;
+  const etx_dim start = (index < 0 ? index + parts : index) * size;
+  uint32_t value = 0;
+  ETX_TRY(emit_columns(builder, &layer, start, start + size, &value));
+  for (size_t i = views.count; i > 0; --i) {
+    ETX_TRY(view_part(builder, &views.nodes[i - 1], views.axes[i - 1], &value));
+  }
+  builder->results[0] = value;
+  *out_done = true;
+  return ETX_OK;
+}
+
 etx_status etx_pass_narrow_linear(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {narrow_rows, split_columns,
-                                           split_glu};
+                                           split_glu, split_stacked};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  return etx_rewrite_module(context, rules, 3);
+  return etx_rewrite_module(context, rules, 4);
 }

@@ -73,8 +73,49 @@ static void glu_is_split_into_two_layers(void** state) {
          "return y\n");
 }
 
+// As torch.nn.MultiheadAttention (a dimension of size 1 beside the parts) and
+// vision transformers (heads in front of rows) stack query, key and value.
+static void selections_of_stacked_parts_become_separate_layers(void** state) {
+  (void)state;
+  expect(INPUTS
+         "  - {out: a, op: aten.view.default, args: [l, [1, 5, 2, 3]]}\n"
+         "  - {out: u, op: aten.unsqueeze.default, args: [a, 0]}\n"
+         "  - {out: t, op: aten.transpose.int, args: [u, 0, -2]}\n"
+         "  - {out: s, op: aten.squeeze.dim, args: [t, -2]}\n"
+         "  - {out: y, op: aten.select.int, args: [s, 0, 0]}\n"
+         "  - {out: z, op: aten.select.int, args: [s, 0, -1]}\n"
+         "outputs: [y, z]\n",
+         "y.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 0, 3, 1)\n"
+         "y.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 0, 3, 1)\n"
+         "y.3: float32[1, 5, 3] = aten::linear.out(x, y.1, y.2)\n"
+         "z.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 3, 6, 1)\n"
+         "z.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 3, 6, 1)\n"
+         "z.3: float32[1, 5, 3] = aten::linear.out(x, z.1, z.2)\n"
+         "return y.3\n"
+         "return z.3\n");
+  expect(INPUTS
+         "  - {out: a, op: aten.view.default, args: [l, [1, 5, 2, 3, 1]]}\n"
+         "  - {out: t, op: aten.permute.default, args: [a, [2, 0, 3, 1, 4]]}\n"
+         "  - {out: y, op: aten.select.int, args: [t, 0, 0]}\n"
+         "  - {out: z, op: aten.select.int, args: [t, 0, 1]}\n"
+         "outputs: [y, z]\n",
+         "y.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 0, 3, 1)\n"
+         "y.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 0, 3, 1)\n"
+         "y.3: float32[1, 5, 3] = aten::linear.out(x, y.1, y.2)\n"
+         "y.4: float32[1, 5, 3, 1] = aten::view_copy.out(y.3, [1, 5, 3, 1])\n"
+         "y: float32[1, 3, 5, 1] = aten::permute_copy.out(y.4, [0, 2, 1, 3])\n"
+         "z.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 3, 6, 1)\n"
+         "z.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 3, 6, 1)\n"
+         "z.3: float32[1, 5, 3] = aten::linear.out(x, z.1, z.2)\n"
+         "z.4: float32[1, 5, 3, 1] = aten::view_copy.out(z.3, [1, 5, 3, 1])\n"
+         "z: float32[1, 3, 5, 1] = aten::permute_copy.out(z.4, [0, 2, 1, 3])\n"
+         "return y\n"
+         "return z\n");
+}
+
 // One slice that does not cover all columns, a layer whose whole result is
-// read, and a weight that is not a constant.
+// read, a weight that is not a constant, parts that are not all selected,
+// and parts whose columns are not consecutive.
 static void other_slices_are_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -88,6 +129,18 @@ static void other_slices_are_left_alone(void** state) {
       "  - {out: k, op: aten.linear.default, args: [x, v]}\n"
       "  - {out: y, op: aten.slice.Tensor, args: [k, 2, 0, 3]}\n"
       "  - {out: z, op: aten.slice.Tensor, args: [k, 2, 3, 6]}\n"
+      "outputs: [y, z]\n",
+      INPUTS
+      "  - {out: a, op: aten.view.default, args: [l, [1, 5, 3, 2]]}\n"
+      "  - {out: t, op: aten.permute.default, args: [a, [2, 0, 1, 3]]}\n"
+      "  - {out: y, op: aten.select.int, args: [t, 0, 0]}\n"
+      "  - {out: z, op: aten.select.int, args: [t, 0, 1]}\n"
+      "outputs: [y, z]\n",
+      INPUTS
+      "  - {out: a, op: aten.view.default, args: [l, [1, 5, 3, 2]]}\n"
+      "  - {out: t, op: aten.permute.default, args: [a, [3, 0, 1, 2]]}\n"
+      "  - {out: y, op: aten.select.int, args: [t, 0, 0]}\n"
+      "  - {out: z, op: aten.select.int, args: [t, 0, 1]}\n"
       "outputs: [y, z]\n",
   };
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
@@ -107,6 +160,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_of_rows_move_above_linear),
       cmocka_unit_test(column_slices_of_equal_size_become_separate_layers),
+      cmocka_unit_test(selections_of_stacked_parts_become_separate_layers),
       cmocka_unit_test(glu_is_split_into_two_layers),
       cmocka_unit_test(other_slices_are_left_alone),
   };

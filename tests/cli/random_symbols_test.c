@@ -49,8 +49,8 @@ static size_t refused, compared;  // calls
 static const char* model;         // directory of the present methods
 
 static const char* const sets[] = {
-    "whisper", "gru",      "branches",    "loops",   "late",
-    "parts",   "in_place", "small_sizes", "varying", "caches"};
+    "whisper",  "gru",         "branches", "loops",  "late",  "parts",
+    "in_place", "small_sizes", "varying",  "caches", "guards"};
 
 // ---- plans ----
 

@@ -18,6 +18,7 @@
 #define VARYING ETX_TEST_DATA "/pt2/varying"
 #define STATISTICS ETX_TEST_DATA "/pt2/statistics"
 #define SCALED ETX_TEST_DATA "/pt2/scaled_sizes"
+#define GUARDS ETX_TEST_DATA "/pt2/guards"
 #define ROW "[[1, 2, 3, 4]]"
 
 enum { PATH_BYTES = 256, COMMAND_BYTES = 600 };
@@ -64,6 +65,35 @@ static void sizes_computed_with_floats_agree_with_pytorch(void** state) {
   (void)state;
   agrees(SCALED, SCALED);
   agrees(SCALED, SCALED "/core");
+}
+
+static void results_that_are_aliases_at_some_sizes_agree_with_pytorch(
+    void** state) {
+  (void)state;
+  agrees(GUARDS, GUARDS);
+  agrees(GUARDS, GUARDS "/core");
+}
+
+static void count_kernels(const char* method, const char* dim,
+                          const char* wanted) {
+  command_expect_out(0,
+                     WORDS(ETX, "bench", program, "--method", method, "--dim",
+                           dim, "--seconds", "0.001", "--json"),
+                     wanted);
+}
+
+// A sum of no rows is zeros, which one kernel writes and another one reads.
+static void calls_without_elements_run_no_kernel(void** state) {
+  (void)state;
+  name_program("guards");
+  command_expect(0, WORDS(ETX, "plan", GUARDS, "-q", "-o", program));
+  count_kernels("chained", "x[0]=0", "\"kernel_calls\": 0,");
+  count_kernels("chained", "x[0]=3", "\"kernel_calls\": 6,");
+  count_kernels("sliced", "x[0]=0", "\"kernel_calls\": 0,");
+  count_kernels("gathered", "x[0]=0", "\"kernel_calls\": 0,");
+  count_kernels("permuted", "x[1]=0", "\"kernel_calls\": 0,");
+  count_kernels("joined", "x[0]=0", "\"kernel_calls\": 0,");
+  count_kernels("summed", "x[0]=0", "\"kernel_calls\": 2,");
 }
 
 static void messages_of_conditions_name_the_sizes(void** state) {
@@ -173,6 +203,9 @@ int main(void) {
       cmocka_unit_test(sizes_that_vary_agree_with_pytorch),
       cmocka_unit_test(statistics_along_sizes_that_vary_agree_with_pytorch),
       cmocka_unit_test(sizes_computed_with_floats_agree_with_pytorch),
+      cmocka_unit_test(
+          results_that_are_aliases_at_some_sizes_agree_with_pytorch),
+      cmocka_unit_test(calls_without_elements_run_no_kernel),
       cmocka_unit_test(messages_of_conditions_name_the_sizes),
       cmocka_unit_test(a_size_that_a_node_cannot_have_is_refused),
       cmocka_unit_test(program_yaml_may_ask_for_an_empty_cache),

@@ -10,7 +10,8 @@
 enum {
   SAMPLE_STEPS = 20000,  // planner steps for one sample
   GOOD_EXCESS = 20,      // thousandths; more layouts would not be worth their
-  SPARE_BYTES = 512,     // bytes, nor where they save no more than this
+  SPARE_BYTES = 512,     // bytes, nor where they save no more than this and
+  SPARE_EXCESS = 100,    // no more than these thousandths
   MOST_EXCESS = 10000    // counts as much as any larger one
 };
 
@@ -189,12 +190,12 @@ static uint64_t cost_of(const chooser* c, const uint64_t* bytes) {
   uint64_t sum = 0;
   for (size_t s = 0; s < c->sample_count; ++s) {
     const uint64_t own = c->samples[s].own;
-    if (own == 0 || bytes[s] <= own || bytes[s] - own <= SPARE_BYTES) continue;
+    if (own == 0 || bytes[s] <= own) continue;
+    const uint64_t more = bytes[s] - own;
     uint64_t excess = MOST_EXCESS;
-    if (bytes[s] - own < own * (MOST_EXCESS / 1000)) {
-      excess = (bytes[s] - own) * 1000 / own;
-    }
-    if (excess > GOOD_EXCESS) sum += excess * excess * excess;
+    if (more < own * (MOST_EXCESS / 1000)) excess = more * 1000 / own;
+    if (excess <= (more <= SPARE_BYTES ? SPARE_EXCESS : GOOD_EXCESS)) continue;
+    sum += excess * excess * excess;
   }
   return sum;
 }

@@ -6,6 +6,10 @@
 // admits transposed weights. 64 KiB admits masks and position tables of a few
 // hundred rows, which would otherwise be computed in every call.
 //
+// Results of more than 64 KiB whose elements are all equal, and those of each
+// operand, become one element, repeated. The zeros that a mask of ones adds to
+// scores of any length are among them.
+//
 // Nodes that only repeat a value (full, expand) are folded for the nodes that
 // depend on them. They stay in the graph if something reads them at run time:
 // filling memory is cheaper than reading the bytes from the file.
@@ -17,7 +21,10 @@
 #include "exporter/rewrite/constants/known_values.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-enum { SMALL_BYTES = 64 * 1024 };
+enum {
+  SMALL_BYTES = 64 * 1024,
+  MOST_REPEATED_BYTES = 16 * 1024 * 1024  // a mask of 2048 rows
+};
 
 typedef struct constant_folder {
   etx_pass_context* context;
@@ -37,8 +44,28 @@ static bool is_fixed(const etx_ir_arg* arg) {
   return true;
 }
 
-// True if all arguments are constant and the results are small enough.
-static bool can_fold(const constant_folder* self, const etx_ir_node* node) {
+// True if all elements of each operand are equal.
+static bool has_uniform_operands(const constant_folder* self,
+                                 const etx_ir_node* node) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    const etx_ir_arg* const arg = &node->args[i];
+    if (arg->kind == ETX_IR_ARG_LIST && arg->as.list.count != 0 &&
+        arg->as.list.items[0].kind == ETX_IR_ARG_VALUE) {
+      return false;
+    }
+    if (arg->kind == ETX_IR_ARG_VALUE &&
+        !etx_rewrite_is_uniform(
+            etx_known_content(&self->known, arg->as.value))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// True if all arguments are constant, and the results are small enough
+// (`*out_fits`) or may be one element, repeated (`*out_repeats`).
+static bool can_fold(const constant_folder* self, const etx_ir_node* node,
+                     bool* out_fits, bool* out_repeats) {
   uint64_t in = 0;
   uint64_t out = 0;
   if (node->op->shape == NULL || etx_ir_late_must_stay(node)) return false;
@@ -57,7 +84,10 @@ static bool can_fold(const constant_folder* self, const etx_ir_node* node) {
     }
     out += bytes;
   }
-  return out <= SMALL_BYTES || out <= in;
+  *out_fits = out <= SMALL_BYTES || out <= in;
+  *out_repeats = out > SMALL_BYTES && out <= MOST_REPEATED_BYTES &&
+                 node->output_count == 1 && has_uniform_operands(self, node);
+  return *out_fits || *out_repeats;
 }
 
 // ------------------------------------------------ methods
@@ -125,12 +155,47 @@ static etx_status name_results(const constant_folder* self,
   return ETX_OK;
 }
 
-static etx_status fold_node(constant_folder* self, const etx_ir_node* node) {
+// Makes the node repeat the only element of its result.
+static etx_status repeat_element(constant_folder* self, etx_ir_node* node,
+                                 const etx_ir_constant* result) {
+  etx_ir_module* const module = self->context->module;
+  etx_ir_arg* const items =
+      etx_pool_take(module->pool, (3 + result->rank) * sizeof *items);
+  etx_ir_constant element = *result;
+  uint32_t index = 0;
+  uint32_t value = 0;
+  ETX_TRY(etx_known_values_record(&self->known, node->outputs[0], result));
+  if (only_repeats(node)) return ETX_OK;
+  if (items == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < result->rank; ++i) {
+    items[3 + i] = etx_ir_int(result->sizes[i]);
+    element.sizes[i] = 1;
+  }
+  element.data.size = etx_dtype_bytes(result->dtype);
+  ETX_TRY(etx_ir_add_constant(module, &element, &index));
+  ETX_TRY(etx_ir_constant_value(module, self->method, index, &value));
+  items[0] = etx_ir_value_arg(value);
+  items[1] = etx_ir_list(items + 3, result->rank);
+  items[2] = etx_ir_bool(false);
+  node->op = etx_op_at(ETX_OP_expand_copy_out);
+  node->args = items;
+  node->arg_count = 3;
+  self->changed = true;
+  return ETX_OK;
+}
+
+static etx_status fold_node(constant_folder* self, etx_ir_node* node) {
   etx_ir_constant outputs[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   bool done = true;
-  if (!can_fold(self, node)) return ETX_OK;
+  bool fits = false;
+  bool repeats = false;
+  if (!can_fold(self, node, &fits, &repeats)) return ETX_OK;
   ETX_TRY(etx_known_values_evaluate(&self->known, node, outputs, &done));
   if (!done) return ETX_OK;
+  if (repeats && etx_rewrite_is_uniform(&outputs[0])) {
+    return repeat_element(self, node, &outputs[0]);
+  }
+  if (!fits) return ETX_OK;
   for (size_t i = 0; i < node->output_count; ++i) {
     ETX_TRY(record_result(self, node, node->outputs[i], &outputs[i]));
   }

@@ -111,6 +111,31 @@ static void large_results_of_small_operands_stay(void** state) {
   lowered_close(&l);
 }
 
+// 1 - 1 in 300 * 300 elements, as a mask of ones gives it, is a repeated zero.
+// A triangle of as many elements is computed at run time.
+static void large_results_of_equal_elements_become_one(void** state) {
+  (void)state;
+  fold(
+      "nodes:\n"
+      "  - {out: o, op: aten.full.default, args: [[1, 300], 1.0]}\n"
+      "  - {out: e, op: aten.expand.default, args: [o, [300, 300]]}\n"
+      "  - {out: y, op: aten.sub.Tensor, args: [o, e]}\n"
+      "  - {out: z, op: aten.triu.default, args: [e]}\n"
+      "outputs: [y, z]\n");
+  assert_lines(
+      &l,
+      "o: float32[1, 300] = aten::full.out([1, 300], 1)\n"
+      "e: float32[300, 300] = aten::expand_copy.out(o, [300, 300], False)\n"
+      "y: float32[300, 300] = aten::expand_copy.out(0.0:float32, [300, 300], "
+      "False)\n"
+      "z.4: bool[300, 300] = aten::ge.Tensor_out(const int64[300], const "
+      "int64[300, 1])\n"
+      "z: float32[300, 300] = aten::where.self_out(z.4, e, 0.0:float32)\n"
+      "return y\n"
+      "return z\n");
+  lowered_close(&l);
+}
+
 static void a_fill_stays_but_its_users_are_folded(void** state) {
   (void)state;
   fold(
@@ -214,6 +239,7 @@ int main(void) {
       cmocka_unit_test(states_are_not_folded),
       cmocka_unit_test(symbolic_sizes_are_not_folded),
       cmocka_unit_test(large_results_of_small_operands_stay),
+      cmocka_unit_test(large_results_of_equal_elements_become_one),
       cmocka_unit_test(a_fill_stays_but_its_users_are_folded),
       cmocka_unit_test(a_view_of_a_constant_shares_its_bytes),
       cmocka_unit_test(antialiased_bicubic_upsampling_is_folded),

@@ -19,6 +19,6 @@ tidy() {
 }
 export -f tidy
 files=$(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" |
-  grep -E "^$here/(format|planner|runtime|shared_memory|generate|exporter|cli)/" | sort -u)
+  grep -E "^$here/(format|planner|runtime|shared_memory|generate|tokenizer|exporter|cli)/" | sort -u)
 echo "$files" | xargs -P "$(nproc)" -I '{}' bash -c 'tidy "$0" "$1"' "$build" '{}'
 echo "clang-tidy: nothing found in $(echo "$files" | wc -l) files"

@@ -1,0 +1,299 @@
+#include "tokenizer/token_model.h"
+
+#include "tokenizer/token_step.h"
+
+etx_status etx_model_no_unknown(etx_diag* diag) {
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "the text has characters that are not in the vocabulary, and "
+                       "the tokenizer has no token for unknown text");
+}
+
+etx_status etx_model_no_memory(etx_diag* diag) {
+  return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                       "too little memory to encode this text; see "
+                       "etx_tokenizer_encode_needed");
+}
+
+static etx_status find_kind(etx_cursor_value model, etx_model_kind* out,
+                            etx_diag* diag) {
+  static const char* const names[] = {"BPE", "Unigram", "WordPiece", "WordLevel"};
+  const etx_cursor_value type = etx_cursor_get(model, "type");
+  for (int i = 0; i < 4; ++i) {
+    if (etx_cursor_string_is(type, names[i])) {
+      *out = (etx_model_kind)i;
+      return ETX_OK;
+    }
+  }
+  // Old files name no type: only BPE has merges, only Unigram a list of pieces.
+  const char vocabulary = etx_cursor_kind(etx_cursor_get(model, "vocab"));
+  if (type.at == NULL && vocabulary == '[') {
+    *out = ETX_MODEL_UNIGRAM;
+  } else if (type.at == NULL && etx_cursor_get(model, "merges").at != NULL) {
+    *out = ETX_MODEL_BPE;
+  } else if (type.at == NULL && vocabulary == '{') {
+    const bool words = etx_cursor_get(model, "max_input_chars_per_word").at != NULL;
+    *out = words ? ETX_MODEL_WORD_PIECE : ETX_MODEL_WORD_LEVEL;
+  } else {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "'model' is none of BPE, Unigram, WordPiece, WordLevel");
+  }
+  return ETX_OK;
+}
+
+etx_status etx_token_model_id_count(etx_cursor_value model, size_t* out,
+                                    etx_diag* diag) {
+  const etx_cursor_value vocabulary = etx_cursor_get(model, "vocab");
+  etx_cursor_walk walk = etx_cursor_items(vocabulary);
+  etx_cursor_value key = {NULL, NULL}, value;
+  uint32_t largest = 0, id = 0;
+  if (walk.next.at == NULL) {
+    return etx_diag_fail(diag, ETX_BAD_FILE, "'model' has no 'vocab'");
+  }
+  *out = 0;
+  for (size_t count = 0; etx_cursor_next(&walk, &key, &value); ++count) {
+    if (!walk.object) {
+      id = (uint32_t)count;
+    } else if (!etx_cursor_unsigned_at(value, ETX_TOKEN_ID_MAX, &id)) {
+      return etx_diag_fail(diag, ETX_BAD_FILE,
+                           "'vocab' has an id that is no integer from 0 to %u",
+                           (uint64_t)ETX_TOKEN_ID_MAX);
+    }
+    if (id > largest) largest = id;
+    *out = (size_t)largest + 1;
+  }
+  if (*out > (size_t)ETX_TOKEN_ID_MAX + 1) {
+    return etx_diag_fail(diag, ETX_BAD_FILE, "'vocab' has more than %u pieces",
+                         (uint64_t)ETX_TOKEN_ID_MAX + 1);
+  }
+  return ETX_OK;
+}
+
+static size_t item_count(etx_cursor_value list) {
+  etx_cursor_walk walk = etx_cursor_items(list);
+  etx_cursor_value value;
+  size_t count = 0;
+  while (etx_cursor_next(&walk, NULL, &value)) ++count;
+  return count;
+}
+
+static etx_status load_words(etx_cursor_value list, etx_arena* arena,
+                             etx_token_model* out, etx_diag* diag) {
+  etx_cursor_walk walk = etx_cursor_items(list);
+  etx_cursor_value key, value;
+  while (etx_cursor_next(&walk, &key, &value)) {
+    etx_text text;
+    uint32_t id = 0;
+    const etx_status status = etx_token_text_load(key, arena, &text, diag);
+    if (status != ETX_OK) return status;
+    if (arena->counting) continue;
+    if (etx_cursor_unsigned_at(value, ETX_TOKEN_ID_MAX, &id)) {
+      etx_vocabulary_add(&out->vocabulary, text, id);
+    }
+  }
+  return ETX_OK;
+}
+
+// Unigram: a list of [piece, score].
+static etx_status load_pieces(etx_cursor_value list, size_t id_count, etx_arena* arena,
+                              etx_token_model* out, etx_diag* diag) {
+  etx_cursor_walk walk = etx_cursor_items(list);
+  etx_cursor_value pair;
+  out->scores = etx_arena_take(arena, id_count * sizeof *out->scores, 16);
+  out->sorted = etx_arena_take(arena, id_count * sizeof *out->sorted, 16);
+  if (!arena->counting && (out->scores == NULL || out->sorted == NULL)) {
+    return etx_model_no_memory(diag);
+  }
+  double least = 0;
+  for (uint32_t id = 0; etx_cursor_next(&walk, NULL, &pair); ++id) {
+    etx_cursor_walk parts = etx_cursor_items(pair);
+    etx_cursor_value piece = {NULL, NULL}, score = {NULL, NULL};
+    if (!etx_cursor_next(&parts, NULL, &piece) || !etx_cursor_next(&parts, NULL, &score) ||
+        etx_cursor_kind(piece) != '"') {
+      return etx_diag_fail(diag, ETX_BAD_FILE,
+                           "item %u of 'vocab' is not [piece, score]", (uint64_t)id);
+    }
+    etx_text text;
+    const etx_status status = etx_token_text_load(piece, arena, &text, diag);
+    if (status != ETX_OK) return status;
+    if (arena->counting) continue;
+    etx_vocabulary_add(&out->vocabulary, text, id);
+    out->scores[id] = etx_cursor_real(score);
+    if (id == 0 || out->scores[id] < least) least = out->scores[id];
+    if (text.size > 0) out->sorted[out->sorted_count++] = id;
+  }
+  if (!arena->counting) etx_unigram_sort(out);
+  out->unknown_score = least - 10.0;
+  return ETX_OK;
+}
+
+// The two halves of a rule, written as "left right" or ["left", "right"], copied
+// to `buffer`. False: it is neither.
+static bool read_halves(etx_cursor_value rule, etx_bytes_mut buffer, etx_text* left,
+                        etx_text* right) {
+  char* const bytes = (char*)buffer.data;
+  if (etx_cursor_kind(rule) == '"') {
+    const size_t size = etx_cursor_string_size(rule);
+    if (size > buffer.size) return false;
+    etx_cursor_string_copy(rule, buffer.data);
+    const char* const space = size == 0 ? NULL : memchr(bytes, ' ', size);
+    if (space == NULL) return false;
+    *left = (etx_text){bytes, (size_t)(space - bytes)};
+    *right = (etx_text){space + 1, size - left->size - 1};
+    return true;
+  }
+  etx_cursor_walk parts = etx_cursor_items(rule);
+  etx_cursor_value first, second;
+  if (!etx_cursor_next(&parts, NULL, &first) || !etx_cursor_next(&parts, NULL, &second)) {
+    return false;
+  }
+  left->size = etx_cursor_string_size(first);
+  right->size = etx_cursor_string_size(second);
+  if (left->size > buffer.size || right->size > buffer.size - left->size) return false;
+  left->data = bytes;
+  right->data = bytes + left->size;
+  etx_cursor_string_copy(first, buffer.data);
+  etx_cursor_string_copy(second, buffer.data + left->size);
+  return true;
+}
+
+enum { RULE_BYTES_MAX = 2048 };  // of both halves
+
+// Reads one rule and adds it.
+static etx_status load_merge(etx_cursor_value rule, uint32_t rank, etx_token_model* out,
+                             etx_diag* diag) {
+  uint8_t halves[RULE_BYTES_MAX], joined[RULE_BYTES_MAX];
+  const etx_bytes_mut buffer = {halves, sizeof halves};
+  etx_text left, right;
+  if (!read_halves(rule, buffer, &left, &right)) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "rule %u of 'merges' is not two texts of at most %u bytes",
+                         (uint64_t)rank, (uint64_t)RULE_BYTES_MAX);
+  }
+  const size_t prefix = out->prefix.size < right.size ? out->prefix.size : right.size;
+  memcpy(joined, left.data, left.size);
+  memcpy(joined + left.size, right.data + prefix, right.size - prefix);
+  const etx_text whole = {(const char*)joined, left.size + right.size - prefix};
+  const int32_t ids[3] = {etx_vocabulary_find(&out->vocabulary, left),
+                          etx_vocabulary_find(&out->vocabulary, right),
+                          etx_vocabulary_find(&out->vocabulary, whole)};
+  if (ids[0] < 0 || ids[1] < 0 || ids[2] < 0) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "rule %u of 'merges' has '%t' and '%t', but the vocabulary "
+                         "lacks one of them or both together",
+                         (uint64_t)rank, left, right);
+  }
+  etx_bpe_add(out, (etx_bpe_merge){(uint32_t)ids[0], (uint32_t)ids[1], rank,
+                                   (uint32_t)ids[2]});
+  return ETX_OK;
+}
+
+static etx_status load_merges(etx_cursor_value list, etx_arena* arena,
+                              etx_token_model* out, etx_diag* diag) {
+  const size_t slots = etx_hash_slots(item_count(list));
+  out->merges = etx_arena_take(arena, slots * sizeof *out->merges, 16);
+  out->merge_mask = slots - 1;
+  if (arena->counting) return ETX_OK;
+  if (out->merges == NULL) return etx_model_no_memory(diag);
+  memset(out->merges, 0xFF, slots * sizeof *out->merges);
+  etx_cursor_walk walk = etx_cursor_items(list);
+  etx_cursor_value rule;
+  for (uint32_t rank = 0; etx_cursor_next(&walk, NULL, &rule); ++rank) {
+    const etx_status status = load_merge(rule, rank, out, diag);
+    if (status != ETX_OK) return status;
+  }
+  return ETX_OK;
+}
+
+// The token for unknown text: its number for Unigram, else its text.
+static void load_unknown(etx_cursor_value model, etx_token_model* out) {
+  uint8_t bytes[256];
+  uint32_t id = 0;
+  out->unknown = ETX_TOKEN_NONE;
+  if (out->kind == ETX_MODEL_UNIGRAM) {
+    out->has_unknown =
+        etx_cursor_unsigned_at(etx_cursor_get(model, "unk_id"), ETX_TOKEN_ID_MAX, &id) &&
+        id < out->vocabulary.id_count;
+    if (out->has_unknown) out->unknown = (int32_t)id;
+    return;
+  }
+  const etx_cursor_value name = etx_cursor_get(model, "unk_token");
+  out->has_unknown = etx_cursor_kind(name) == '"';
+  if (!out->has_unknown || etx_cursor_string_size(name) > sizeof bytes) return;
+  const etx_text text = {(const char*)bytes, etx_cursor_string_copy(name, bytes)};
+  out->unknown = etx_vocabulary_find(&out->vocabulary, text);
+}
+
+static etx_status load_parts(etx_cursor_value model, etx_arena* arena,
+                             etx_token_model* out, etx_diag* diag) {
+  etx_status status = etx_token_text_load(
+      etx_cursor_get(model, "continuing_subword_prefix"), arena, &out->prefix, diag);
+  if (status == ETX_OK) {
+    status = etx_token_text_load(etx_cursor_get(model, "end_of_word_suffix"), arena,
+                                 &out->suffix, diag);
+  }
+  if (out->kind == ETX_MODEL_WORD_PIECE &&
+      etx_cursor_get(model, "continuing_subword_prefix").at == NULL) {
+    out->prefix = etx_text_of("##");
+  }
+  out->longest_word = 100;
+  etx_cursor_unsigned_at(etx_cursor_get(model, "max_input_chars_per_word"), UINT32_MAX - 1,
+                       &out->longest_word);
+  out->fuse_unknown = out->kind == ETX_MODEL_UNIGRAM ||
+                      etx_cursor_bool(etx_cursor_get(model, "fuse_unk"), false);
+  out->byte_fallback = etx_cursor_bool(etx_cursor_get(model, "byte_fallback"), false);
+  out->ignore_merges = etx_cursor_bool(etx_cursor_get(model, "ignore_merges"), false);
+  if (status == ETX_OK && etx_cursor_real(etx_cursor_get(model, "dropout")) != 0) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "'dropout' of BPE gives random ids; set it to null");
+  }
+  return status;
+}
+
+etx_status etx_token_model_load(etx_cursor_value model, size_t id_count,
+                                etx_arena* arena, etx_token_model* out,
+                                etx_diag* diag) {
+  const etx_cursor_value list = etx_cursor_get(model, "vocab");
+  memset(out, 0, sizeof *out);
+  etx_status status = find_kind(model, &out->kind, diag);
+  if (status != ETX_OK) return status;
+  if ((etx_cursor_kind(list) == '[') != (out->kind == ETX_MODEL_UNIGRAM)) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "'vocab' must be a list for Unigram and else an object");
+  }
+  status = etx_vocabulary_init(&out->vocabulary, item_count(list), id_count, arena, diag);
+  if (status == ETX_OK) status = load_parts(model, arena, out, diag);
+  if (status != ETX_OK) return status;
+  if (out->kind == ETX_MODEL_UNIGRAM) {
+    status = load_pieces(list, id_count, arena, out, diag);
+  } else {
+    status = load_words(list, arena, out, diag);
+  }
+  if (status == ETX_OK && out->kind == ETX_MODEL_BPE) {
+    status = load_merges(etx_cursor_get(model, "merges"), arena, out, diag);
+  }
+  if (status == ETX_OK && !arena->counting) load_unknown(model, out);
+  return status;
+}
+
+static etx_status word_level_encode(const etx_token_model* model,
+                                    const etx_encode_work* work, size_t begin, size_t end,
+                                    etx_id_sink sink, etx_diag* diag) {
+  const etx_text word = {(const char*)work->now.bytes + begin, end - begin};
+  int32_t id = etx_vocabulary_find(&model->vocabulary, word);
+  if (id < 0) id = model->unknown;
+  if (id < 0) return etx_model_no_unknown(diag);
+  sink.put(sink.context, (uint32_t)id, begin, end);
+  return ETX_OK;
+}
+
+etx_status etx_token_model_encode(const etx_token_model* model, etx_encode_work* work,
+                                  size_t begin, size_t end, etx_id_sink sink,
+                                  etx_diag* diag) {
+  switch (model->kind) {
+    case ETX_MODEL_BPE: return etx_bpe_encode(model, work, begin, end, sink, diag);
+    case ETX_MODEL_UNIGRAM: return etx_unigram_encode(model, work, begin, end, sink, diag);
+    case ETX_MODEL_WORD_PIECE:
+      return etx_word_piece_encode(model, work, begin, end, sink, diag);
+    default: return word_level_encode(model, work, begin, end, sink, diag);
+  }
+}

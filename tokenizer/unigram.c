@@ -1,0 +1,159 @@
+// Unigram (Kudo 2018): the division into pieces whose scores have the largest
+// sum, found by the Viterbi algorithm from left to right.
+
+#include "tokenizer/token_model.h"
+#include "tokenizer/unicode/unicode.h"
+
+// The best way to the byte behind it.
+typedef struct best_way {
+  double score;
+  uint32_t begin;  // of its last piece; UINT32_MAX: there is no way yet
+  uint32_t id;
+} best_way;
+
+static etx_text piece_at(const etx_token_model* model, size_t index) {
+  return etx_vocabulary_at(&model->vocabulary, model->sorted[index]);
+}
+
+static void sift_down(etx_token_model* model, size_t at, size_t count) {
+  uint32_t* const ids = model->sorted;
+  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+    if (child + 1 < count &&
+        etx_text_compare(piece_at(model, child), piece_at(model, child + 1)) < 0) {
+      ++child;
+    }
+    if (etx_text_compare(piece_at(model, at), piece_at(model, child)) >= 0) return;
+    const uint32_t id = ids[at];
+    ids[at] = ids[child];
+    ids[child] = id;
+    at = child;
+  }
+}
+
+void etx_unigram_sort(etx_token_model* model) {
+  const size_t count = model->sorted_count;
+  for (size_t i = count / 2; i > 0; --i) sift_down(model, i - 1, count);
+  for (size_t end = count; end > 1; --end) {
+    const uint32_t id = model->sorted[0];
+    model->sorted[0] = model->sorted[end - 1];
+    model->sorted[end - 1] = id;
+    sift_down(model, 0, end - 1);
+  }
+}
+
+// Sorted pieces from `low` to `high` have the same first `depth` bytes. Keeps
+// those whose next byte is `byte`.
+static void narrow(const etx_token_model* model, size_t depth, uint8_t byte, size_t* low,
+                   size_t* high) {
+  size_t bounds[2];
+  for (int upper = 0; upper < 2; ++upper) {
+    size_t from = *low, to = *high;
+    while (from < to) {
+      const size_t middle = from + (to - from) / 2;
+      const etx_text piece = piece_at(model, middle);
+      const int here = piece.size > depth ? (uint8_t)piece.data[depth] : -1;
+      if (here < byte || (upper == 1 && here == byte)) {
+        from = middle + 1;
+      } else {
+        to = middle;
+      }
+    }
+    bounds[upper] = from;
+  }
+  *low = bounds[0];
+  *high = bounds[1];
+}
+
+static void offer(best_way* way, double score, size_t begin, uint32_t id) {
+  if (way->begin != UINT32_MAX && score <= way->score) return;
+  *way = (best_way){score, (uint32_t)begin, id};
+}
+
+// Offers all pieces that begin at `at`. True: one of them is its character.
+static bool offer_pieces(const etx_token_model* model, etx_text text, size_t at,
+                         size_t character, best_way* ways) {
+  size_t low = 0, high = model->sorted_count;
+  bool single = false;
+  for (size_t depth = 0; at + depth < text.size; ++depth) {
+    narrow(model, depth, (uint8_t)text.data[at + depth], &low, &high);
+    if (low == high) break;
+    if (piece_at(model, low).size != depth + 1) continue;
+    const etx_text piece = {text.data + at, depth + 1};
+    const uint32_t id = (uint32_t)etx_vocabulary_find(&model->vocabulary, piece);
+    offer(&ways[at + depth + 1], model->scores[id] + ways[at].score, at, id);
+    single = single || depth + 1 == character;
+  }
+  return single;
+}
+
+static etx_status put_part(const etx_token_model* model, etx_encode_work* work,
+                           size_t begin, size_t end, etx_id_sink sink, etx_diag* diag) {
+  const etx_text part = {(const char*)work->now.bytes + begin, end - begin};
+  const int32_t id = etx_vocabulary_find(&model->vocabulary, part);
+  if (id >= 0) {
+    sink.put(sink.context, (uint32_t)id, begin, end);
+    return ETX_OK;
+  }
+  bool bytes = model->byte_fallback;
+  for (size_t i = 0; i < part.size && bytes; ++i) {
+    bytes = etx_vocabulary_byte(&model->vocabulary, (uint8_t)part.data[i]) >= 0;
+  }
+  for (size_t i = 0; i < part.size && bytes; ++i) {
+    const int32_t byte =
+        etx_vocabulary_byte(&model->vocabulary, (uint8_t)part.data[i]);
+    sink.put(sink.context, (uint32_t)byte, begin, end);
+  }
+  if (bytes) return ETX_OK;
+  if (model->unknown < 0) return etx_model_no_unknown(diag);
+  sink.put(sink.context, (uint32_t)model->unknown, begin, end);
+  return ETX_OK;
+}
+
+// Turns the links of the best way round, so that ways[begin].begin is the end of
+// the part that begins there. Unknown parts in a row become one.
+static void turn_round(const etx_token_model* model, best_way* ways, size_t size) {
+  size_t end = size;
+  uint32_t behind_id = UINT32_MAX;
+  size_t behind_end = size;
+  while (end > 0) {
+    const size_t begin = ways[end].begin;
+    const uint32_t id = ways[end].id;
+    const bool unknown = (int32_t)id == model->unknown && model->unknown >= 0;
+    const bool fuse = unknown && model->fuse_unknown && id == behind_id;
+    behind_end = fuse ? behind_end : end;
+    behind_id = id;
+    ways[end].id = (uint32_t)behind_end;  // of the part that ends here
+    end = begin;
+  }
+  for (end = size; end > 0;) {
+    const size_t begin = ways[end].begin;
+    const uint32_t part_end = ways[end].id;
+    ways[begin].score = part_end;
+    end = begin;
+  }
+}
+
+etx_status etx_unigram_encode(const etx_token_model* model, etx_encode_work* work,
+                              size_t begin, size_t end, etx_id_sink sink,
+                              etx_diag* diag) {
+  const etx_text text = {(const char*)work->now.bytes + begin, end - begin};
+  best_way* const ways = (void*)work->tail;
+  if ((text.size + 1) * sizeof *ways > work->tail_bytes) return etx_model_no_memory(diag);
+  for (size_t i = 0; i <= text.size; ++i) ways[i] = (best_way){0, UINT32_MAX, 0};
+  for (size_t at = 0, size = 0; at < text.size; at += size) {
+    size = etx_utf8_length((uint8_t)text.data[at]);
+    if (offer_pieces(model, text, at, size, ways)) continue;
+    if (model->unknown < 0) return etx_model_no_unknown(diag);
+    offer(&ways[at + size], model->unknown_score + ways[at].score, at,
+          (uint32_t)model->unknown);
+  }
+  turn_round(model, ways, text.size);
+  for (size_t at = 0; at < text.size;) {
+    const size_t part_end = (size_t)ways[at].score;
+    const etx_status status =
+        put_part(model, work, begin + at, begin + part_end, sink, diag);
+    if (status != ETX_OK) return status;
+    at = part_end;
+  }
+  return ETX_OK;
+}

@@ -4,8 +4,8 @@
 The tables hold what the package `tokenizers` knows about each code point. Its parts
 use several versions of Unicode, so each property is asked of the part that uses it:
 a text of all code points goes through a normalizer that deletes what has (or lacks) a
-property. Only canonical combining classes, pairs for composition and boundaries of
-grapheme clusters cannot be asked for; they are from `unicodedata` and from the package
+property. Pairs for composition, boundaries of grapheme clusters and the values of
+combining classes cannot be asked for; they are from `unicodedata` and from the package
 `regex`.
 
     python3 scripts/unicode_tables.py > tokenizer/unicode/unicode_tables.c
@@ -108,6 +108,19 @@ def two_stages(name, values, kind="uint8_t"):
     table(f"etx_unicode_{name}", kind, content)
 
 
+def combining_class(code):
+    """The class if the package knows it: then marks of other classes change places."""
+    known = unicodedata.combining(chr(code))
+    if known == 0:
+        return 0
+    nfd = normalizers.NFD()
+    if nfd.normalize_str(chr(code)) != chr(code):
+        return known  # never in decomposed text
+    first, second = (chr(code), "\u0334") if known > 1 else ("\u0301", chr(code))
+    changed = nfd.normalize_str("a" + first + second) == "a" + second + first
+    return known if changed else 0
+
+
 def mappings():
     """Texts that replace one code point: index of its text, 0 for none."""
     texts = [0]
@@ -156,8 +169,8 @@ def main():
     assert len(kinds) < 256
     table("etx_unicode_kinds", "uint32_t", kinds)
     two_stages("kind", [kinds.index(value) for value in bits])
-    two_stages("combining", [unicodedata.combining(chr(c)) if not 0xD800 <= c <= 0xDFFF
-                             else 0 for c in range(LAST)])
+    two_stages("combining", [0 if 0xD800 <= c <= 0xDFFF else combining_class(c)
+                             for c in range(LAST)])
     mappings()
     compositions()
 

@@ -305,30 +305,43 @@ static size_t code_count(const uint8_t* bytes, size_t size) {
   return count;
 }
 
+// The last character waits, since a text that is deleted behind it counts for it.
+typedef struct waiting {
+  etx_piece_change change;
+  uint32_t code;
+  int32_t delta;
+  bool any;
+} waiting;
+
+static void put_waiting(waiting* w, uint32_t code, int32_t delta) {
+  if (w->any) etx_change_put(&w->change, w->code, w->delta);
+  w->code = code;
+  w->delta = delta;
+  w->any = true;
+}
+
 // Writes `text` for `old_count` characters.
-static void put_mapped(etx_piece_change* change, etx_text text, size_t old_count) {
+static void put_mapped(waiting* w, etx_text text, size_t old_count) {
   const uint8_t* const bytes = (const uint8_t*)text.data;
   const size_t new_count = code_count(bytes, text.size);
   size_t number = 0;
   for (size_t at = 0; at < text.size; ++number) {
     uint32_t code = 0;
     at += etx_utf8_read(bytes + at, text.size - at, &code);
-    int32_t delta = number >= old_count ? 1 : 0;
-    if (number + 1 == new_count && new_count < old_count) {
-      delta -= (int32_t)(old_count - new_count);
-    }
-    etx_change_put(change, code, delta);
+    put_waiting(w, code, number >= old_count ? 1 : 0);
   }
+  if (new_count < old_count) w->delta -= (int32_t)(old_count - new_count);
 }
 
 static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
                               size_t index) {
-  etx_piece_change change = etx_change_piece(work, index);
+  waiting w = {etx_change_piece(work, index), 0, 0, false};
+  const size_t piece_end = w.change.end;
   const etx_aligned_text* const now = &work->now;
   size_t size = 0, end = 0;
-  for (size_t at = change.begin; at < change.end; at = end) {
+  for (size_t at = w.change.begin; at < piece_end; at = end) {
     uint32_t left = code_at(now, at, &size);
-    for (end = at + size; end < change.end; end += size) {
+    for (end = at + size; end < piece_end; end += size) {
       const uint32_t right = code_at(now, end, &size);
       if (cluster_ends(left, right)) break;
       left = right;
@@ -336,19 +349,20 @@ static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
     etx_text text;
     const etx_bytes cluster = {now->bytes + at, end - at};
     if (cluster.size < 6 && etx_charsmap_find(&step->charsmap, cluster, &text)) {
-      put_mapped(&change, text, code_count(cluster.data, cluster.size));
+      put_mapped(&w, text, code_count(cluster.data, cluster.size));
       continue;
     }
     for (size_t part = at; part < end; part += size) {
       const uint32_t code = code_at(now, part, &size);
       const etx_bytes character = {now->bytes + part, size};
       if (etx_charsmap_find(&step->charsmap, character, &text)) {
-        put_mapped(&change, text, 1);
+        put_mapped(&w, text, 1);
       } else {
-        etx_change_put(&change, code, 0);
+        put_waiting(&w, code, 0);
       }
     }
   }
+  if (w.any) etx_change_put(&w.change, w.code, w.delta);
 }
 
 // ---- ByteLevel ----

@@ -2,7 +2,7 @@
 // `tokenizers` uses: a backtracking matcher without recursion.
 //
 // Taken: literals, '.', classes with ranges and negation, \p{..} and \P{..} of a
-// general category, \s \S \d \D \w \W \h \H, groups, alternation, the quantifiers
+// general category, \s \S \d \D \w \W, groups, alternation, the quantifiers
 // ? * + {n,m} greedy, lazy (?) and possessive (+), lookahead, atomic groups,
 // (?i:..) for ASCII letters, ^ $ \A \z \Z \b \B. All else is refused with its
 // position: look-behind, back-references, and a repeated group that can be empty.

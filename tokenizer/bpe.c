@@ -2,7 +2,7 @@
 // a rule, the ones of lowest rank, leftmost first, become one, until none has.
 // Neighbours wait in a binary heap, so that n symbols take O(n log n).
 
-#include "tokenizer/token_model.h"
+#include "tokenizer/model_data.h"
 #include "tokenizer/unicode/unicode.h"
 
 // A part of the piece. bytes 0: it became part of the one before it.
@@ -12,14 +12,14 @@ typedef struct symbol {
 } symbol;
 
 // Two neighbours that have a rule.
-typedef struct candidate {
+typedef struct merge_candidate {
   uint32_t rank, at, whole;
-} candidate;
+} merge_candidate;
 
 typedef struct bpe {
   const etx_token_model* model;
   symbol* symbols;
-  candidate* heap;
+  merge_candidate* heap;
   size_t symbol_count, heap_count, symbol_limit, heap_limit;
   bool full;
   bool open_unknown;        // unknown text that is not yet a symbol
@@ -132,11 +132,11 @@ static etx_status add_characters(bpe* b, etx_text piece, etx_diag* diag) {
   return ETX_OK;
 }
 
-static bool is_before(candidate a, candidate b) {
+static bool is_before(merge_candidate a, merge_candidate b) {
   return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
 }
 
-static void push(bpe* b, candidate c) {
+static void push(bpe* b, merge_candidate c) {
   if (b->heap_count == b->heap_limit) {
     b->full = true;
     return;
@@ -148,9 +148,9 @@ static void push(bpe* b, candidate c) {
   b->heap[at] = c;
 }
 
-static candidate pop(bpe* b) {
-  const candidate top = b->heap[0];
-  const candidate last = b->heap[--b->heap_count];
+static merge_candidate pop(bpe* b) {
+  const merge_candidate top = b->heap[0];
+  const merge_candidate last = b->heap[--b->heap_count];
   size_t at = 0;
   for (;;) {
     size_t child = 2 * at + 1;
@@ -171,13 +171,13 @@ static void consider(bpe* b, int32_t at) {
   if (at < 0 || b->symbols[at].behind < 0) return;
   const etx_bpe_merge* const merge =
       etx_bpe_find(b->model, b->symbols[at].id, b->symbols[b->symbols[at].behind].id);
-  if (merge != NULL) push(b, (candidate){merge->rank, (uint32_t)at, merge->whole});
+  if (merge != NULL) push(b, (merge_candidate){merge->rank, (uint32_t)at, merge->whole});
 }
 
 static void merge_all(bpe* b) {
   for (size_t i = 0; i + 1 < b->symbol_count; ++i) consider(b, (int32_t)i);
   while (b->heap_count > 0 && !b->full) {
-    const candidate c = pop(b);
+    const merge_candidate c = pop(b);
     symbol* const left = &b->symbols[c.at];
     if (left->bytes == 0 || left->behind < 0) continue;
     symbol* const right = &b->symbols[left->behind];
@@ -207,7 +207,7 @@ etx_status etx_bpe_encode(const etx_token_model* model, etx_encode_work* work,
   memset(&b, 0, sizeof b);
   b.model = model;
   // A heap holds at most two candidates for each symbol.
-  const size_t room = work->tail_bytes / (sizeof(symbol) + 2 * sizeof(candidate));
+  const size_t room = work->tail_bytes / (sizeof(symbol) + 2 * sizeof(merge_candidate));
   b.symbol_limit = room;
   b.heap_limit = 2 * room;
   b.symbols = (void*)work->tail;

@@ -1,6 +1,7 @@
 // Decoders: ids become tokens, tokens become text, step by step as the file says.
 
 #include "tokenizer/normalize.h"
+#include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_content.h"
 #include "tokenizer/unicode/unicode.h"
 

@@ -306,14 +306,14 @@ static size_t code_count(const uint8_t* bytes, size_t size) {
 }
 
 // The last character waits, since a text that is deleted behind it counts for it.
-typedef struct waiting {
+typedef struct waiting_code {
   etx_piece_change change;
   uint32_t code;
   int32_t delta;
   bool any;
-} waiting;
+} waiting_code;
 
-static void put_waiting(waiting* w, uint32_t code, int32_t delta) {
+static void put_waiting(waiting_code* w, uint32_t code, int32_t delta) {
   if (w->any) etx_change_put(&w->change, w->code, w->delta);
   w->code = code;
   w->delta = delta;
@@ -321,7 +321,7 @@ static void put_waiting(waiting* w, uint32_t code, int32_t delta) {
 }
 
 // Writes `text` for `old_count` characters.
-static void put_mapped(waiting* w, etx_text text, size_t old_count) {
+static void put_mapped(waiting_code* w, etx_text text, size_t old_count) {
   const uint8_t* const bytes = (const uint8_t*)text.data;
   const size_t new_count = code_count(bytes, text.size);
   size_t number = 0;
@@ -335,7 +335,7 @@ static void put_mapped(waiting* w, etx_text text, size_t old_count) {
 
 static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
                               size_t index) {
-  waiting w = {etx_change_piece(work, index), 0, 0, false};
+  waiting_code w = {etx_change_piece(work, index), 0, 0, false};
   const size_t piece_end = w.change.end;
   const etx_aligned_text* const now = &work->now;
   size_t size = 0, end = 0;

@@ -2,7 +2,7 @@
 #include "tokenizer/unicode/unicode.h"
 
 // How a division goes through one piece.
-typedef struct division {
+typedef struct piece_division {
   const etx_token_step* step;
   etx_encode_work* work;
   size_t begin, end;   // of the piece
@@ -10,9 +10,9 @@ typedef struct division {
   bool removes;        // bytes are left out, so kept ones are copied
   bool last_matched;   // the part before was a match
   bool any;            // there was a part before
-} division;
+} piece_division;
 
-static void begin_part(division* d, size_t begin) {
+static void begin_part(piece_division* d, size_t begin) {
   if (d->removes) {
     etx_work_begin_piece(d->work, ETX_PIECE_TEXT);
   } else {
@@ -21,7 +21,7 @@ static void begin_part(division* d, size_t begin) {
 }
 
 // Takes the next part of the piece. Parts cover it from begin to end.
-static void take_part(division* d, size_t begin, size_t end, bool matched) {
+static void take_part(piece_division* d, size_t begin, size_t end, bool matched) {
   bool begins = true;
   if (begin == end) return;
   switch (d->behavior) {
@@ -41,7 +41,7 @@ static void take_part(division* d, size_t begin, size_t end, bool matched) {
   d->last_matched = matched;
 }
 
-static void begin_division(division* d, const etx_token_step* step,
+static void begin_division(piece_division* d, const etx_token_step* step,
                            etx_encode_work* work, size_t index) {
   memset(d, 0, sizeof *d);
   d->step = step;
@@ -63,7 +63,7 @@ static bool removes(const etx_token_step* step) {
   }
 }
 
-static etx_status divide_by_pattern(division* d, etx_diag* diag) {
+static etx_status divide_by_pattern(piece_division* d, etx_diag* diag) {
   etx_encode_work* const work = d->work;
   const etx_bytes text = {work->now.bytes + d->begin, d->end - d->begin};
   const etx_bytes_mut stack = {work->tail, work->tail_bytes};
@@ -101,7 +101,7 @@ static int class_of(const etx_token_step* step, uint32_t code) {
 }
 
 // Pre-tokenizers that divide into runs.
-static void divide_into_runs(division* d) {
+static void divide_into_runs(piece_division* d) {
   const etx_aligned_text* const now = &d->work->now;
   int run = 0;
   d->behavior = ETX_SPLIT_ISOLATED;
@@ -120,7 +120,7 @@ static void divide_into_runs(division* d) {
 }
 
 // Punctuation and Digits: each character that has the flag is a match.
-static void divide_by_flag(division* d) {
+static void divide_by_flag(piece_division* d) {
   const etx_aligned_text* const now = &d->work->now;
   size_t done = d->begin, size = 0;
   for (size_t at = d->begin; at < d->end; at += size) {
@@ -136,7 +136,7 @@ static void divide_by_flag(division* d) {
 
 static etx_status divide_piece(const etx_token_step* step, etx_encode_work* work,
                                size_t index, etx_diag* diag) {
-  division d;
+  piece_division d;
   begin_division(&d, step, work, index);
   d.removes = removes(step);
   switch (step->kind) {

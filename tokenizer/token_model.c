@@ -2,18 +2,6 @@
 
 #include "tokenizer/token_step.h"
 
-etx_status etx_model_no_unknown(etx_diag* diag) {
-  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "the text has characters that are not in the vocabulary, and "
-                       "the tokenizer has no token for unknown text");
-}
-
-etx_status etx_model_no_memory(etx_diag* diag) {
-  return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
-                       "too little memory to encode this text; see "
-                       "etx_tokenizer_encode_needed");
-}
-
 static etx_status find_kind(etx_cursor_value model, etx_model_kind* out,
                             etx_diag* diag) {
   static const char* const names[] = {"BPE", "Unigram", "WordPiece", "WordLevel"};

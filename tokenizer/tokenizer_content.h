@@ -5,7 +5,6 @@
 
 #include "tokenizer/token_model.h"
 #include "tokenizer/token_step.h"
-#include "tokenizer/tokenizer.h"
 
 // A token that is found in the text before the model sees it.
 typedef struct etx_added_token {

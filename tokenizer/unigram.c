@@ -1,7 +1,7 @@
 // Unigram (Kudo 2018): the division into pieces whose scores have the largest
 // sum, found by the Viterbi algorithm from left to right.
 
-#include "tokenizer/token_model.h"
+#include "tokenizer/model_data.h"
 #include "tokenizer/unicode/unicode.h"
 
 // The best way to the byte behind it.

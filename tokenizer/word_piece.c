@@ -2,7 +2,7 @@
 // the prefix that the rest begins with, and so on; a word that cannot be divided
 // so is unknown as a whole.
 
-#include "tokenizer/token_model.h"
+#include "tokenizer/model_data.h"
 
 // The longest token at `at`; *out_end is its end.
 static int32_t longest_at(const etx_token_model* model, etx_text word, size_t at,

@@ -7,12 +7,12 @@
 
 // A choice. `low` < `at`: a greedy set that may end earlier, down to `low`;
 // lazy: `low` is how often it may still match.
-typedef struct frame {
+typedef struct match_frame {
   uint32_t code;
   uint32_t at;
   uint32_t low;
   uint32_t kind;  // FRAME_*
-} frame;
+} match_frame;
 
 enum { FRAME_GO_ON, FRAME_GREEDY, FRAME_LAZY, FRAME_LOOK, FRAME_LOOK_NOT, FRAME_ATOMIC };
 
@@ -54,12 +54,12 @@ static size_t one(const etx_pattern_search* s, const etx_pattern_set* set, size_
 
 static void push(etx_pattern_search* s, uint32_t kind, size_t code, size_t at,
                  size_t low) {
-  frame* const frames = (void*)s->stack.data;
-  if ((s->used + 1) * sizeof(frame) > s->stack.size) {
+  match_frame* const frames = (void*)s->stack.data;
+  if ((s->used + 1) * sizeof(match_frame) > s->stack.size) {
     s->status = ETX_OUT_OF_MEMORY;
     return;
   }
-  frames[s->used++] = (frame){(uint32_t)code, (uint32_t)at, (uint32_t)low, kind};
+  frames[s->used++] = (match_frame){(uint32_t)code, (uint32_t)at, (uint32_t)low, kind};
 }
 
 static bool is_word(const etx_pattern_search* s, size_t at) {
@@ -121,11 +121,11 @@ static bool match_set(etx_pattern_search* s, size_t index, size_t* at) {
 // Ends the innermost look or atomic group. False: it was a look that must not
 // match.
 static bool end_inner(etx_pattern_search* s, size_t* index, size_t* at) {
-  const frame* const frames = (const void*)s->stack.data;
+  const match_frame* const frames = (const void*)s->stack.data;
   do {
     --s->used;
   } while (frames[s->used].kind < FRAME_LOOK);
-  const frame inner = frames[s->used];
+  const match_frame inner = frames[s->used];
   if (inner.kind == FRAME_LOOK_NOT) return false;
   if (inner.kind == FRAME_LOOK) {
     *at = inner.at;
@@ -138,9 +138,9 @@ static bool end_inner(etx_pattern_search* s, size_t* index, size_t* at) {
 
 // Takes up the last choice that is left. False: there is none.
 static bool back(etx_pattern_search* s, size_t* index, size_t* at) {
-  frame* const frames = (void*)s->stack.data;
+  match_frame* const frames = (void*)s->stack.data;
   while (s->used > 0) {
-    frame* const last = &frames[s->used - 1];
+    match_frame* const last = &frames[s->used - 1];
     if (last->kind == FRAME_GREEDY) {
       last->at = (uint32_t)before(s, last->at);
       *at = last->at;

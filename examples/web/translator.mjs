@@ -4,7 +4,7 @@
 // U+2581 begins a word.
 const MARK = "\u2581";
 
-/** Text to ids and back, as samples/translate/tokenizer.c does it. */
+/** Text to ids and back, as samples/translate/translate_tokenizer.c does it. */
 export class Tokenizer {
   constructor(vocabulary) {
     this.pieces = vocabulary.split("\n").slice(0, -1);

@@ -42,7 +42,7 @@ static void print_translation(const app* a, const etx_sentence* sentence) {
   } else {
     char text[16 * ETX_TRANSLATOR_MAX_TOKENS];
     const size_t size =
-        etx_tokenizer_decode(&a->translator.tokenizer, sentence->target,
+        etx_translate_tokenizer_decode(&a->translator.tokenizer, sentence->target,
                              sentence->target_count, text, sizeof text);
     fwrite(text, 1, size, out);
   }

@@ -83,24 +83,24 @@ etx_status etx_translator_open(etx_translator* translator,
                                const char* vocabulary_path,
                                const etx_parallel* parallel, etx_diag* diag) {
   translator->file = vocabulary_path;
-  ETX_TRY(etx_tokenizer_open(&translator->tokenizer, vocabulary_path, diag));
+  ETX_TRY(etx_translate_tokenizer_open(&translator->tokenizer, vocabulary_path, diag));
   translator->file = model_path;
   const etx_status status = open_model(translator, model_path, parallel, diag);
-  if (status != ETX_OK) etx_tokenizer_close(&translator->tokenizer);
+  if (status != ETX_OK) etx_translate_tokenizer_close(&translator->tokenizer);
   return status;
 }
 
 void etx_translator_close(etx_translator* translator) {
   etx_module_shared_close(&translator->shared);
   etx_module_close(&translator->module);
-  etx_tokenizer_close(&translator->tokenizer);
+  etx_translate_tokenizer_close(&translator->tokenizer);
 }
 
 etx_status etx_sentence_open(etx_sentence* sentence,
                              const etx_translator* translator, etx_text text,
                              etx_diag* diag) {
   int64_t ids[ETX_TRANSLATOR_MAX_TOKENS];
-  const size_t count = etx_tokenizer_encode(&translator->tokenizer, text, ids,
+  const size_t count = etx_translate_tokenizer_encode(&translator->tokenizer, text, ids,
                                             ETX_TRANSLATOR_MAX_TOKENS);
   const etx_sentence empty = {.source = NULL};
   *sentence = empty;

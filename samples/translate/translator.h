@@ -14,12 +14,12 @@
 #define ETX_SAMPLES_TRANSLATE_TRANSLATOR_H
 
 #include "runtime/module/module.h"
-#include "samples/translate/tokenizer.h"
+#include "samples/translate/translate_tokenizer.h"
 
 enum { ETX_TRANSLATOR_MAX_TOKENS = 1024 };
 
 typedef struct etx_translator {
-  etx_tokenizer tokenizer;
+  etx_translate_tokenizer tokenizer;
   etx_module module;
   etx_module_shared shared;
   size_t positions;  // most tokens of a sentence, from the program

@@ -25,7 +25,7 @@ enum { LINES = 500 };
 
 enum { PATH_BYTES = 256, POSITIONS = 64, LIMIT = 63 };
 
-static etx_tokenizer tokenizer;
+static etx_translate_tokenizer tokenizer;
 static etx_module module;
 static etx_diag diag;
 
@@ -35,7 +35,7 @@ static void open_program(const char* target, const char* passes) {
   command_expect(0, WORDS(ETX, "plan", MODEL "/generate", "-o", path,
                           "--target", target, passes, "--quiet"));
   etx_diag_init(&diag);
-  assert_int_equal(etx_tokenizer_open(&tokenizer, MODEL "/vocab.txt", &diag),
+  assert_int_equal(etx_translate_tokenizer_open(&tokenizer, MODEL "/vocab.txt", &diag),
                    ETX_OK);
   assert_int_equal(etx_module_open(&module, path, NULL, &diag), ETX_OK);
   assert_int_equal(etx_module_load_method(&module, "generate", NULL, &diag),
@@ -44,7 +44,7 @@ static void open_program(const char* target, const char* passes) {
 
 static void close_program(void) {
   etx_module_close(&module);
-  etx_tokenizer_close(&tokenizer);
+  etx_translate_tokenizer_close(&tokenizer);
 }
 
 // Returns the number of tokens of the translation, which are in `out_tokens`.
@@ -52,7 +52,7 @@ static int64_t generate(etx_text english, int64_t limit,
                         const int64_t** out_tokens) {
   int64_t ids[POSITIONS];
   const size_t count =
-      etx_tokenizer_encode(&tokenizer, english, ids, POSITIONS);
+      etx_translate_tokenizer_encode(&tokenizer, english, ids, POSITIONS);
   const int32_t sizes[2] = {1, (int32_t)count};
   const etx_value inputs[2] = {
       etx_module_tensor(ids, ETX_DTYPE_INT64, sizes, 2),

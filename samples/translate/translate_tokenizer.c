@@ -2,7 +2,7 @@
 // trying lengths downwards, each with a binary search: a few hundred
 // comparisons per sentence, which is little beside the model.
 
-#include "samples/translate/tokenizer.h"
+#include "samples/translate/translate_tokenizer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static etx_status read_file(const char* path, char** out_text, size_t* out_size,
   return ETX_OK;
 }
 
-static void split_lines(etx_tokenizer* tokenizer, size_t size) {
+static void split_lines(etx_translate_tokenizer* tokenizer, size_t size) {
   const char* line = tokenizer->text;
   const char* const end = line + size;
   for (const char* at = line; at != end; ++at) {
@@ -56,7 +56,7 @@ static void split_lines(etx_tokenizer* tokenizer, size_t size) {
 }
 
 // Insertion sort: the vocabulary has some hundred pieces and is read once.
-static void sort_pieces(etx_tokenizer* tokenizer) {
+static void sort_pieces(etx_translate_tokenizer* tokenizer) {
   for (size_t id = 2; id + 1 < tokenizer->piece_count; ++id) {
     size_t at = tokenizer->sorted_count++;
     while (at > 0 &&
@@ -69,7 +69,7 @@ static void sort_pieces(etx_tokenizer* tokenizer) {
   }
 }
 
-static etx_status index_pieces(etx_tokenizer* tokenizer, size_t size,
+static etx_status index_pieces(etx_translate_tokenizer* tokenizer, size_t size,
                                etx_diag* diag) {
   size_t lines = 0;
   for (size_t i = 0; i < size; ++i) lines += tokenizer->text[i] == '\n';
@@ -96,26 +96,26 @@ static etx_status index_pieces(etx_tokenizer* tokenizer, size_t size,
   return ETX_OK;
 }
 
-etx_status etx_tokenizer_open(etx_tokenizer* tokenizer, const char* path,
+etx_status etx_translate_tokenizer_open(etx_translate_tokenizer* tokenizer, const char* path,
                               etx_diag* diag) {
-  const etx_tokenizer empty = {.text = NULL};
+  const etx_translate_tokenizer empty = {.text = NULL};
   size_t size = 0;
   *tokenizer = empty;
   ETX_TRY(read_file(path, &tokenizer->text, &size, diag));
   const etx_status status = index_pieces(tokenizer, size, diag);
-  if (status != ETX_OK) etx_tokenizer_close(tokenizer);
+  if (status != ETX_OK) etx_translate_tokenizer_close(tokenizer);
   return status;
 }
 
-void etx_tokenizer_close(etx_tokenizer* tokenizer) {
-  const etx_tokenizer empty = {.text = NULL};
+void etx_translate_tokenizer_close(etx_translate_tokenizer* tokenizer) {
+  const etx_translate_tokenizer empty = {.text = NULL};
   free(tokenizer->text);
   free(tokenizer->pieces);
   free(tokenizer->sorted);
   *tokenizer = empty;
 }
 
-static bool find_piece(const etx_tokenizer* tokenizer, etx_text wanted,
+static bool find_piece(const etx_translate_tokenizer* tokenizer, etx_text wanted,
                        int64_t* out_id) {
   size_t low = 0;
   size_t high = tokenizer->sorted_count;
@@ -147,7 +147,7 @@ static size_t code_point_bytes(etx_text text) {
 }
 
 // Removes the next piece from the front of `word`.
-static int64_t take_piece(const etx_tokenizer* tokenizer, etx_text* word) {
+static int64_t take_piece(const etx_translate_tokenizer* tokenizer, etx_text* word) {
   int64_t id = tokenizer->unknown_id;
   size_t bytes = word->size < tokenizer->longest_bytes
                      ? word->size
@@ -176,7 +176,7 @@ static void add_id(id_list* list, int64_t id) {
 
 // Only the first piece can contain the mark, so only the beginning of the word
 // is copied behind a mark.
-static void encode_word(const etx_tokenizer* tokenizer, etx_text word,
+static void encode_word(const etx_translate_tokenizer* tokenizer, etx_text word,
                         id_list* list) {
   char begin[256];
   const size_t joined = word.size < sizeof begin - MARK_BYTES
@@ -197,7 +197,7 @@ static bool is_space(char byte) {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-size_t etx_tokenizer_encode(const etx_tokenizer* tokenizer, etx_text text,
+size_t etx_translate_tokenizer_encode(const etx_translate_tokenizer* tokenizer, etx_text text,
                             int64_t* out_ids, size_t capacity) {
   id_list list = {out_ids, capacity, 0};
   size_t at = 0;
@@ -226,7 +226,7 @@ static size_t append_piece(etx_text piece, char* out, size_t length,
   return length;
 }
 
-size_t etx_tokenizer_decode(const etx_tokenizer* tokenizer, const int64_t* ids,
+size_t etx_translate_tokenizer_decode(const etx_translate_tokenizer* tokenizer, const int64_t* ids,
                             size_t count, char* out, size_t capacity) {
   size_t length = 0;
   for (size_t i = 0; i < count; ++i) {

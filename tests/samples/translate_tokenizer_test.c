@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "samples/translate/tokenizer.h"
+#include "samples/translate/translate_tokenizer.h"
 
 #define MODEL ETX_SOURCE "/samples/translate/model"
 
 static int open_tokenizer(void** state) {
-  static etx_tokenizer tokenizer;
+  static etx_translate_tokenizer tokenizer;
   etx_diag diag;
   etx_diag_init(&diag);
-  if (etx_tokenizer_open(&tokenizer, MODEL "/vocab.txt", &diag) != ETX_OK) {
+  if (etx_translate_tokenizer_open(&tokenizer, MODEL "/vocab.txt", &diag) != ETX_OK) {
     print_error("%s\n", diag.text);
     return -1;
   }
@@ -25,7 +25,7 @@ static int open_tokenizer(void** state) {
 }
 
 static int close_tokenizer(void** state) {
-  etx_tokenizer_close(*state);
+  etx_translate_tokenizer_close(*state);
   return 0;
 }
 
@@ -43,7 +43,7 @@ static size_t read_ids(const char* text, int64_t* ids, size_t capacity) {
 }
 
 static void every_recorded_text_has_the_expected_ids(void** state) {
-  const etx_tokenizer* const tokenizer = *state;
+  const etx_translate_tokenizer* const tokenizer = *state;
   FILE* const file = fopen(MODEL "/tokens.tsv", "rb");
   char line[4096];
   size_t lines = 0;
@@ -55,7 +55,7 @@ static void every_recorded_text_has_the_expected_ids(void** state) {
     int64_t found[256];
     const size_t expected_count = read_ids(tab + 1, expected, 256);
     const etx_text text = {line, (size_t)(tab - line)};
-    const size_t count = etx_tokenizer_encode(tokenizer, text, found, 256);
+    const size_t count = etx_translate_tokenizer_encode(tokenizer, text, found, 256);
     if (count != expected_count ||
         memcmp(found, expected, count * sizeof *found) != 0) {
       fail_msg("line %zu: '%.*s'", lines + 1, (int)text.size, text.data);
@@ -67,7 +67,7 @@ static void every_recorded_text_has_the_expected_ids(void** state) {
 }
 
 static void every_recorded_answer_decodes_to_its_text(void** state) {
-  const etx_tokenizer* const tokenizer = *state;
+  const etx_translate_tokenizer* const tokenizer = *state;
   FILE* const file = fopen(MODEL "/test.tsv", "rb");
   char line[4096];
   size_t lines = 0;
@@ -80,7 +80,7 @@ static void every_recorded_answer_decodes_to_its_text(void** state) {
     int64_t ids[256];
     char text[1024];
     const size_t count = read_ids(ids_at + 1, ids, 256);
-    etx_tokenizer_decode(tokenizer, ids, count, text, sizeof text);
+    etx_translate_tokenizer_decode(tokenizer, ids, count, text, sizeof text);
     assert_string_equal(text, answer);
     ++lines;
   }
@@ -89,22 +89,22 @@ static void every_recorded_answer_decodes_to_its_text(void** state) {
 }
 
 static void ids_beyond_the_capacity_are_counted(void** state) {
-  const etx_tokenizer* const tokenizer = *state;
+  const etx_translate_tokenizer* const tokenizer = *state;
   int64_t ids[2] = {-1, -1};
   const size_t count =
-      etx_tokenizer_encode(tokenizer, etx_text_of("l'heure"), ids, 1);
+      etx_translate_tokenizer_encode(tokenizer, etx_text_of("l'heure"), ids, 1);
   assert_int_equal(count, 5);
   assert_int_equal(ids[0], 270);
   assert_int_equal(ids[1], -1);
 }
 
 static void a_long_word_is_split_completely(void** state) {
-  const etx_tokenizer* const tokenizer = *state;
+  const etx_translate_tokenizer* const tokenizer = *state;
   char word[2000];
   int64_t ids[2001];
   memset(word, 'a', sizeof word);
   const etx_text text = {word, sizeof word};
-  const size_t count = etx_tokenizer_encode(tokenizer, text, ids, 2001);
+  const size_t count = etx_translate_tokenizer_encode(tokenizer, text, ids, 2001);
   assert_int_equal(count, 2001);
   assert_int_equal(ids[0], 19);
   assert_int_equal(ids[1], 70);
@@ -113,40 +113,40 @@ static void a_long_word_is_split_completely(void** state) {
 }
 
 static void invalid_utf8_gives_unknown_tokens(void** state) {
-  const etx_tokenizer* const tokenizer = *state;
+  const etx_translate_tokenizer* const tokenizer = *state;
   int64_t ids[8];
   const etx_text text = {"\xff\xfe", 2};
-  const size_t count = etx_tokenizer_encode(tokenizer, text, ids, 8);
+  const size_t count = etx_translate_tokenizer_encode(tokenizer, text, ids, 8);
   assert_int_equal(count, 4);
   assert_int_equal(ids[1], 1);
   assert_int_equal(ids[2], 1);
 }
 
 static void decoding_never_writes_past_its_capacity(void** state) {
-  const etx_tokenizer* const tokenizer = *state;
+  const etx_translate_tokenizer* const tokenizer = *state;
   const int64_t ids[] = {270, 77, -5, 463, 1000000, 74, 0};
   char text[8] = "xxxxxxx";
-  assert_int_equal(etx_tokenizer_decode(tokenizer, ids, 7, text, 4), 3);
+  assert_int_equal(etx_translate_tokenizer_decode(tokenizer, ids, 7, text, 4), 3);
   assert_string_equal(text, "l'h");
   assert_int_equal(text[4], 'x');
 }
 
 static void a_missing_vocabulary_is_refused(void** state) {
   (void)state;
-  etx_tokenizer tokenizer;
+  etx_translate_tokenizer tokenizer;
   etx_diag diag;
   etx_diag_init(&diag);
-  assert_int_equal(etx_tokenizer_open(&tokenizer, MODEL "/none.txt", &diag),
+  assert_int_equal(etx_translate_tokenizer_open(&tokenizer, MODEL "/none.txt", &diag),
                    ETX_HOST_FAILED);
   assert_non_null(strstr(diag.text, "none.txt"));
 }
 
 static void an_invalid_vocabulary_is_refused(void** state) {
   (void)state;
-  etx_tokenizer tokenizer;
+  etx_translate_tokenizer tokenizer;
   etx_diag diag;
   etx_diag_init(&diag);
-  assert_int_equal(etx_tokenizer_open(&tokenizer, MODEL "/test.tsv", &diag),
+  assert_int_equal(etx_translate_tokenizer_open(&tokenizer, MODEL "/test.tsv", &diag),
                    ETX_BAD_FILE);
 }
 

@@ -9,18 +9,23 @@ static etx_status load_token(etx_cursor_value value, etx_arena* arena,
   const etx_cursor_value content = etx_cursor_get(value, "content");
   memset(out, 0, sizeof *out);
   if (etx_cursor_kind(content) != '"' ||
-      !etx_cursor_unsigned_at(etx_cursor_get(value, "id"), ETX_TOKEN_ID_MAX, &out->id)) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "an item of 'added_tokens' lacks 'content' or an 'id' from 0 "
-                         "to %u",
-                         (uint64_t)ETX_TOKEN_ID_MAX);
+      !etx_cursor_unsigned_at(etx_cursor_get(value, "id"), ETX_TOKEN_ID_MAX,
+                              &out->id)) {
+    return etx_diag_fail(
+        diag, ETX_BAD_FILE,
+        "an item of 'added_tokens' lacks 'content' or an 'id' from 0 "
+        "to %u",
+        (uint64_t)ETX_TOKEN_ID_MAX);
   }
   out->special = etx_cursor_bool(etx_cursor_get(value, "special"), false);
-  out->single_word = etx_cursor_bool(etx_cursor_get(value, "single_word"), false);
+  out->single_word =
+      etx_cursor_bool(etx_cursor_get(value, "single_word"), false);
   out->left_strip = etx_cursor_bool(etx_cursor_get(value, "lstrip"), false);
   out->right_strip = etx_cursor_bool(etx_cursor_get(value, "rstrip"), false);
-  out->normalized = etx_cursor_bool(etx_cursor_get(value, "normalized"), !out->special);
-  const etx_status status = etx_token_text_load(content, arena, &out->content, diag);
+  out->normalized =
+      etx_cursor_bool(etx_cursor_get(value, "normalized"), !out->special);
+  const etx_status status =
+      etx_token_text_load(content, arena, &out->content, diag);
   out->match = out->content;
   return status;
 }
@@ -45,18 +50,22 @@ static etx_status normalize_match(const etx_token_steps* normalizer,
   return ETX_OK;
 }
 
-static etx_text match_at(const etx_added_tokens* added, int list, size_t index) {
+static etx_text match_at(const etx_added_tokens* added, int list,
+                         size_t index) {
   return added->tokens[added->sorted[list][index]].match;
 }
 
-static void sift_down(etx_added_tokens* added, int list, size_t at, size_t count) {
+static void sift_down(etx_added_tokens* added, int list, size_t at,
+                      size_t count) {
   uint32_t* const ids = added->sorted[list];
   for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-    if (child + 1 < count && etx_text_compare(match_at(added, list, child),
-                                              match_at(added, list, child + 1)) < 0) {
+    if (child + 1 < count &&
+        etx_text_compare(match_at(added, list, child),
+                         match_at(added, list, child + 1)) < 0) {
       ++child;
     }
-    if (etx_text_compare(match_at(added, list, at), match_at(added, list, child)) >= 0) {
+    if (etx_text_compare(match_at(added, list, at),
+                         match_at(added, list, child)) >= 0) {
       return;
     }
     const uint32_t id = ids[at];
@@ -78,8 +87,9 @@ static void sort_matches(etx_added_tokens* added, int list) {
 }
 
 // Memory for `count` tokens and for normalizing them.
-static etx_status take_memory(etx_added_tokens* out, size_t count, size_t id_count,
-                              etx_arena* arena, etx_diag* diag) {
+static etx_status take_memory(etx_added_tokens* out, size_t count,
+                              size_t id_count, etx_arena* arena,
+                              etx_diag* diag) {
   out->tokens = etx_arena_take(arena, count * sizeof *out->tokens, 16);
   out->sorted[0] = etx_arena_take(arena, count * sizeof(uint32_t), 16);
   out->sorted[1] = etx_arena_take(arena, count * sizeof(uint32_t), 16);
@@ -97,20 +107,25 @@ static void list_token(etx_added_tokens* out, uint32_t index) {
   const etx_added_token* const token = &out->tokens[index];
   const int list = token->normalized;
   out->by_id[token->id] = index + 1;
-  if (token->match.size > 0) out->sorted[list][out->sorted_count[list]++] = index;
+  if (token->match.size > 0)
+    out->sorted[list][out->sorted_count[list]++] = index;
 }
 
 etx_status etx_added_tokens_load(etx_cursor_value list, size_t id_count,
-                                 const etx_token_steps* normalizer, etx_arena* arena,
-                                 etx_added_tokens* out, etx_diag* diag) {
-  enum { WORK_BYTES = LOAD_CAPACITY * (ETX_WORK_TEXT_BYTES + ETX_WORK_TAIL_BYTES) +
-                      ETX_WORK_FIXED_BYTES };
+                                 const etx_token_steps* normalizer,
+                                 etx_arena* arena, etx_added_tokens* out,
+                                 etx_diag* diag) {
+  enum {
+    WORK_BYTES = LOAD_CAPACITY * (ETX_WORK_TEXT_BYTES + ETX_WORK_TAIL_BYTES) +
+                 ETX_WORK_FIXED_BYTES
+  };
   etx_cursor_walk walk = etx_cursor_items(list);
   etx_cursor_value value;
   size_t count = 0, normalized_bytes = 0;
   memset(out, 0, sizeof *out);
   while (etx_cursor_next(&walk, NULL, &value)) {
-    normalized_bytes += etx_cursor_string_size(etx_cursor_get(value, "content"));
+    normalized_bytes +=
+        etx_cursor_string_size(etx_cursor_get(value, "content"));
     ++count;
   }
   etx_status status = take_memory(out, count, id_count, arena, diag);
@@ -150,15 +165,16 @@ etx_status etx_added_tokens_load(etx_cursor_value list, size_t id_count,
   return ETX_OK;
 }
 
-const etx_added_token* etx_added_token_at(const etx_added_tokens* added, uint32_t id,
-                                          size_t id_count) {
+const etx_added_token* etx_added_token_at(const etx_added_tokens* added,
+                                          uint32_t id, size_t id_count) {
   if (id >= id_count || added->by_id[id] == 0) return NULL;
   return &added->tokens[added->by_id[id] - 1];
 }
 
-// Keeps the matches whose byte at `depth` is `byte`, of those between the bounds.
-static void narrow(const etx_added_tokens* added, int list, size_t depth, uint8_t byte,
-                   size_t bounds[2]) {
+// Keeps the matches whose byte at `depth` is `byte`, of those between the
+// bounds.
+static void narrow(const etx_added_tokens* added, int list, size_t depth,
+                   uint8_t byte, size_t bounds[2]) {
   size_t kept[2];
   for (int upper = 0; upper < 2; ++upper) {
     size_t from = bounds[0], to = bounds[1];
@@ -209,21 +225,23 @@ static size_t before(etx_text text, size_t at) {
 }
 
 static bool stands_alone(etx_text text, size_t begin, size_t end) {
-  const bool word_before =
-      begin > 0 && (kind_at(text, before(text, begin)) & ETX_UNICODE_PLAIN_WORD) != 0;
+  const bool word_before = begin > 0 && (kind_at(text, before(text, begin)) &
+                                         ETX_UNICODE_PLAIN_WORD) != 0;
   return !word_before && (kind_at(text, end) & ETX_UNICODE_PLAIN_WORD) == 0;
 }
 
 // Divides one piece.
-static void divide_piece(const etx_added_tokens* added, int list, etx_encode_work* work,
-                         size_t index, const bool first_bytes[256]) {
+static void divide_piece(const etx_added_tokens* added, int list,
+                         etx_encode_work* work, size_t index,
+                         const bool first_bytes[256]) {
   const size_t start = work->now.pieces[index].begin;
   const etx_text text = {(const char*)work->now.bytes + start,
                          etx_piece_end(&work->now, index) - start};
   size_t done = 0;
   for (size_t at = 0; at < text.size;) {
-    const etx_added_token* const token =
-        first_bytes[(uint8_t)text.data[at]] ? longest(added, list, text, at) : NULL;
+    const etx_added_token* const token = first_bytes[(uint8_t)text.data[at]]
+                                             ? longest(added, list, text, at)
+                                             : NULL;
     if (token == NULL) {
       ++at;
       continue;
@@ -232,10 +250,12 @@ static void divide_piece(const etx_added_tokens* added, int list, etx_encode_wor
     at = end;
     if (token->single_word && !stands_alone(text, begin, end)) continue;
     while (token->left_strip && begin > done &&
-           (kind_at(text, before(text, begin)) & ETX_UNICODE_PLAIN_SPACE) != 0) {
+           (kind_at(text, before(text, begin)) & ETX_UNICODE_PLAIN_SPACE) !=
+               0) {
       begin = before(text, begin);
     }
-    while (token->right_strip && (kind_at(text, end) & ETX_UNICODE_PLAIN_SPACE) != 0) {
+    while (token->right_strip &&
+           (kind_at(text, end) & ETX_UNICODE_PLAIN_SPACE) != 0) {
       end += etx_utf8_length((uint8_t)text.data[end]);
     }
     if (begin > done) etx_work_divide(work, start + done, ETX_PIECE_TEXT);

@@ -27,7 +27,8 @@ void etx_work_init(etx_encode_work* work, etx_bytes_mut memory) {
 }
 
 size_t etx_piece_end(const etx_aligned_text* text, size_t index) {
-  return index + 1 < text->piece_count ? text->pieces[index + 1].begin : text->size;
+  return index + 1 < text->piece_count ? text->pieces[index + 1].begin
+                                       : text->size;
 }
 
 void etx_work_begin_piece(etx_encode_work* work, int32_t token) {
@@ -40,7 +41,8 @@ void etx_work_begin_piece(etx_encode_work* work, int32_t token) {
     work->full = true;
     return;
   }
-  text->pieces[text->piece_count++] = (etx_text_piece){(uint32_t)text->size, token};
+  text->pieces[text->piece_count++] =
+      (etx_text_piece){(uint32_t)text->size, token};
 }
 
 void etx_work_put(etx_encode_work* work, const uint8_t* bytes, size_t size,
@@ -132,10 +134,12 @@ void etx_change_put(etx_piece_change* change, uint32_t code, int32_t delta) {
   uint8_t bytes[4];
   etx_place place = 0;
   if (delta > 0) {
-    place = change->at == change->begin ? text->places[change->begin] & ~(etx_place)7
-                                        : text->places[change->at - 1];
+    place = change->at == change->begin
+                ? text->places[change->begin] & ~(etx_place)7
+                : text->places[change->at - 1];
   } else {
-    place = text->places[change->at < change->end ? change->at : change->end - 1];
+    place =
+        text->places[change->at < change->end ? change->at : change->end - 1];
     for (; delta <= 0 && change->at < change->end; ++delta) {
       change->at += etx_utf8_length(text->bytes[change->at]);
     }

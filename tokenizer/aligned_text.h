@@ -3,7 +3,8 @@
 //
 //   bytes    Ġ h e l l o Ġ w o r l d
 //   places   one for each byte: the character of the input it stands for
-//   pieces   ^           ^            contiguous; each begins where another ends
+//   pieces   ^           ^            contiguous; each begins where another
+//   ends
 //
 // Two texts take turns: a step reads `now` and writes `next`, then they change
 // places. Steps that only divide write pieces, and keep bytes and places.
@@ -18,7 +19,7 @@
 typedef uint32_t etx_place;
 
 enum {
-  ETX_PIECE_TEXT = -1,           // a piece that the model still has to encode
+  ETX_PIECE_TEXT = -1,            // a piece that the model still has to encode
   ETX_ENCODE_INPUT_MAX = 1 << 28  // bytes of an input
 };
 
@@ -37,10 +38,10 @@ typedef struct etx_aligned_text {
 // What an encoding works with.
 typedef struct etx_encode_work {
   etx_aligned_text now, next;
-  size_t capacity;     // of bytes, places and pieces of either text
-  uint8_t* tail;       // memory of the pattern or the model, aligned to 16
+  size_t capacity;  // of bytes, places and pieces of either text
+  uint8_t* tail;    // memory of the pattern or the model, aligned to 16
   size_t tail_bytes;
-  bool full;           // something did not fit
+  bool full;  // something did not fit
 } etx_encode_work;
 
 enum {

@@ -1,6 +1,6 @@
-// Byte pair encoding (Sennrich, Haddow, Birch 2016): of all neighbours that have
-// a rule, the ones of lowest rank, leftmost first, become one, until none has.
-// Neighbours wait in a binary heap, so that n symbols take O(n log n).
+// Byte pair encoding (Sennrich, Haddow, Birch 2016): of all neighbours that
+// have a rule, the ones of lowest rank, leftmost first, become one, until none
+// has. Neighbours wait in a binary heap, so that n symbols take O(n log n).
 
 #include "tokenizer/model_data.h"
 #include "tokenizer/unicode/unicode.h"
@@ -22,11 +22,12 @@ typedef struct bpe {
   merge_candidate* heap;
   size_t symbol_count, heap_count, symbol_limit, heap_limit;
   bool full;
-  bool open_unknown;        // unknown text that is not yet a symbol
+  bool open_unknown;  // unknown text that is not yet a symbol
   uint32_t unknown_bytes;
 } bpe;
 
-static size_t slot_of(const etx_token_model* model, uint32_t left, uint32_t right) {
+static size_t slot_of(const etx_token_model* model, uint32_t left,
+                      uint32_t right) {
   uint64_t mixed = ((uint64_t)left << 32 | right) * 0x9E3779B97F4A7C15u;
   mixed ^= mixed >> 32;
   return (size_t)mixed & model->merge_mask;
@@ -34,7 +35,8 @@ static size_t slot_of(const etx_token_model* model, uint32_t left, uint32_t righ
 
 const etx_bpe_merge* etx_bpe_find(const etx_token_model* model, uint32_t left,
                                   uint32_t right) {
-  for (size_t at = slot_of(model, left, right);; at = (at + 1) & model->merge_mask) {
+  for (size_t at = slot_of(model, left, right);;
+       at = (at + 1) & model->merge_mask) {
     const etx_bpe_merge* const merge = &model->merges[at];
     if (merge->rank == UINT32_MAX) return NULL;
     if (merge->left == left && merge->right == right) return merge;
@@ -63,7 +65,8 @@ static void add_symbol(bpe* b, uint32_t id, size_t bytes) {
 }
 
 static void end_unknown(bpe* b) {
-  if (b->open_unknown) add_symbol(b, (uint32_t)b->model->unknown, b->unknown_bytes);
+  if (b->open_unknown)
+    add_symbol(b, (uint32_t)b->model->unknown, b->unknown_bytes);
   b->open_unknown = false;
 }
 
@@ -75,14 +78,16 @@ static bool add_bytes(bpe* b, etx_text text) {
     }
   }
   for (size_t i = 0; i < text.size; ++i) {
-    const int32_t id = etx_vocabulary_byte(&b->model->vocabulary, (uint8_t)text.data[i]);
+    const int32_t id =
+        etx_vocabulary_byte(&b->model->vocabulary, (uint8_t)text.data[i]);
     add_symbol(b, (uint32_t)id, 1);
   }
   return true;
 }
 
 // `text` is the character with prefix and suffix, `bytes` is without.
-static etx_status add_character(bpe* b, etx_text text, size_t bytes, etx_diag* diag) {
+static etx_status add_character(bpe* b, etx_text text, size_t bytes,
+                                etx_diag* diag) {
   const etx_token_model* const model = b->model;
   const int32_t id = etx_vocabulary_find(&model->vocabulary, text);
   if (id >= 0) {
@@ -109,7 +114,8 @@ static etx_status add_characters(bpe* b, etx_text piece, etx_diag* diag) {
   const etx_token_model* const model = b->model;
   const bool plain = model->prefix.size == 0 && model->suffix.size == 0;
   char bytes[2 * AFFIX_BYTES_MAX + 4];
-  if (model->prefix.size > AFFIX_BYTES_MAX || model->suffix.size > AFFIX_BYTES_MAX) {
+  if (model->prefix.size > AFFIX_BYTES_MAX ||
+      model->suffix.size > AFFIX_BYTES_MAX) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "prefix or suffix of words has more than 256 bytes");
   }
@@ -155,7 +161,8 @@ static merge_candidate pop(bpe* b) {
   for (;;) {
     size_t child = 2 * at + 1;
     if (child >= b->heap_count) break;
-    if (child + 1 < b->heap_count && is_before(b->heap[child + 1], b->heap[child])) {
+    if (child + 1 < b->heap_count &&
+        is_before(b->heap[child + 1], b->heap[child])) {
       ++child;
     }
     if (!is_before(b->heap[child], last)) break;
@@ -169,9 +176,10 @@ static merge_candidate pop(bpe* b) {
 // Adds the symbol at `at` and the one behind it if they have a rule.
 static void consider(bpe* b, int32_t at) {
   if (at < 0 || b->symbols[at].behind < 0) return;
-  const etx_bpe_merge* const merge =
-      etx_bpe_find(b->model, b->symbols[at].id, b->symbols[b->symbols[at].behind].id);
-  if (merge != NULL) push(b, (merge_candidate){merge->rank, (uint32_t)at, merge->whole});
+  const etx_bpe_merge* const merge = etx_bpe_find(
+      b->model, b->symbols[at].id, b->symbols[b->symbols[at].behind].id);
+  if (merge != NULL)
+    push(b, (merge_candidate){merge->rank, (uint32_t)at, merge->whole});
 }
 
 static void merge_all(bpe* b) {
@@ -181,7 +189,8 @@ static void merge_all(bpe* b) {
     symbol* const left = &b->symbols[c.at];
     if (left->bytes == 0 || left->behind < 0) continue;
     symbol* const right = &b->symbols[left->behind];
-    const etx_bpe_merge* const merge = etx_bpe_find(b->model, left->id, right->id);
+    const etx_bpe_merge* const merge =
+        etx_bpe_find(b->model, left->id, right->id);
     if (merge == NULL || merge->whole != c.whole) continue;
     left->id = c.whole;
     left->bytes += right->bytes;
@@ -194,7 +203,8 @@ static void merge_all(bpe* b) {
 }
 
 etx_status etx_bpe_encode(const etx_token_model* model, etx_encode_work* work,
-                          size_t begin, size_t end, etx_id_sink sink, etx_diag* diag) {
+                          size_t begin, size_t end, etx_id_sink sink,
+                          etx_diag* diag) {
   const etx_text piece = {(const char*)work->now.bytes + begin, end - begin};
   if (model->ignore_merges) {
     const int32_t id = etx_vocabulary_find(&model->vocabulary, piece);
@@ -207,7 +217,8 @@ etx_status etx_bpe_encode(const etx_token_model* model, etx_encode_work* work,
   memset(&b, 0, sizeof b);
   b.model = model;
   // A heap holds at most two candidates for each symbol.
-  const size_t room = work->tail_bytes / (sizeof(symbol) + 2 * sizeof(merge_candidate));
+  const size_t room =
+      work->tail_bytes / (sizeof(symbol) + 2 * sizeof(merge_candidate));
   b.symbol_limit = room;
   b.heap_limit = 2 * room;
   b.symbols = (void*)work->tail;
@@ -217,7 +228,8 @@ etx_status etx_bpe_encode(const etx_token_model* model, etx_encode_work* work,
   merge_all(&b);
   if (b.full) return etx_model_no_memory(diag);
   size_t at = begin;
-  for (int32_t i = b.symbol_count > 0 ? 0 : -1; i >= 0; i = b.symbols[i].behind) {
+  for (int32_t i = b.symbol_count > 0 ? 0 : -1; i >= 0;
+       i = b.symbols[i].behind) {
     sink.put(sink.context, b.symbols[i].id, at, at + b.symbols[i].bytes);
     at += b.symbols[i].bytes;
   }

@@ -1,4 +1,5 @@
-// Decoders: ids become tokens, tokens become text, step by step as the file says.
+// Decoders: ids become tokens, tokens become text, step by step as the file
+// says.
 
 #include "tokenizer/normalize.h"
 #include "tokenizer/tokenizer.h"
@@ -34,7 +35,9 @@ static void put(decoding* d, const char* bytes, size_t size) {
   d->next.size += size;
 }
 
-static void put_text(decoding* d, etx_text text) { put(d, text.data, text.size); }
+static void put_text(decoding* d, etx_text text) {
+  put(d, text.data, text.size);
+}
 
 static void end_text(decoding* d) {
   if (d->next.count == d->count_limit) {
@@ -57,7 +60,8 @@ static etx_text text_at(const decoding* d, size_t index) {
 }
 
 // Writes `text` with `to` for each `from`.
-static void put_replaced(decoding* d, etx_text text, etx_text from, etx_text to) {
+static void put_replaced(decoding* d, etx_text text, etx_text from,
+                         etx_text to) {
   size_t at = 0;
   while (at < text.size) {
     const etx_text rest = {text.data + at, text.size - at};
@@ -115,7 +119,8 @@ static void byte_level(decoding* d) {
 // The byte of <0xHH>, or -1.
 static int byte_of(etx_text token) {
   int value = 0;
-  if (token.size != 6 || memcmp(token.data, "<0x", 3) != 0 || token.data[5] != '>') {
+  if (token.size != 6 || memcmp(token.data, "<0x", 3) != 0 ||
+      token.data[5] != '>') {
     return -1;
   }
   for (int i = 3; i < 5; ++i) {
@@ -139,7 +144,8 @@ static void end_bytes(decoding* d, size_t begin, bool any) {
   for (size_t at = 0; at < size && valid;) {
     uint32_t code = 0;
     const size_t length = etx_utf8_read(bytes + at, size - at, &code);
-    valid = code != ETX_UNICODE_REPLACEMENT || (length == 3 && bytes[at] == 0xEF);
+    valid =
+        code != ETX_UNICODE_REPLACEMENT || (length == 3 && bytes[at] == 0xEF);
     at += length;
   }
   if (!valid) {
@@ -176,9 +182,9 @@ static void byte_fallback(decoding* d) {
 // Joins what English tokenization divided, one rule after another.
 static void clean_up(decoding* d) {
   static const char* const rules[][2] = {
-      {" .", "."},     {" ?", "?"},     {" !", "!"},      {" ,", ","},
-      {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"},    {" do not", " don't"},
-      {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"}};
+      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; ++rule) {
     for (size_t i = 0; i < d->now.count; ++i) {
       put_replaced(d, text_at(d, i), etx_text_of(rules[rule][0]),
@@ -208,7 +214,8 @@ static void word_piece(decoding* d, const etx_token_step* step) {
 static void metaspace(decoding* d, const etx_token_step* step) {
   for (size_t i = 0; i < d->now.count; ++i) {
     const bool drops = i == 0 && step->options[1];
-    put_replaced(d, text_at(d, i), step->content, etx_text_of(drops ? "" : " "));
+    put_replaced(d, text_at(d, i), step->content,
+                 etx_text_of(drops ? "" : " "));
     end_text(d);
   }
   turn(d);
@@ -227,13 +234,14 @@ static void strip(decoding* d, const etx_token_step* step) {
   for (size_t i = 0; i < d->now.count; ++i) {
     etx_text token = text_at(d, i);
     const size_t size = step->content.size;
-    for (uint32_t n = 0; n < step->start && etx_text_starts_with(token, step->content) &&
-                         size > 0;
+    for (uint32_t n = 0; n < step->start &&
+                         etx_text_starts_with(token, step->content) && size > 0;
          ++n) {
       token.data += size;
       token.size -= size;
     }
-    for (uint32_t n = 0; n < step->stop && size > 0 && token.size >= size; ++n) {
+    for (uint32_t n = 0; n < step->stop && size > 0 && token.size >= size;
+         ++n) {
       const etx_text end = {token.data + token.size - size, size};
       if (!etx_text_equal(end, step->content)) break;
       token.size -= size;
@@ -244,19 +252,22 @@ static void strip(decoding* d, const etx_token_step* step) {
   turn(d);
 }
 
-static etx_status replace(decoding* d, const etx_token_step* step, etx_diag* diag) {
+static etx_status replace(decoding* d, const etx_token_step* step,
+                          etx_diag* diag) {
   for (size_t i = 0; i < d->now.count; ++i) {
     const etx_text token = text_at(d, i);
     const etx_bytes bytes = {(const uint8_t*)token.data, token.size};
     etx_pattern_search search;
     size_t kept = 0, from = 0, begin = 0, end = 0;
     etx_pattern_search_init(&search, &step->pattern, bytes, d->stack);
-    while (from <= token.size && etx_step_find(step, &search, from, &begin, &end)) {
+    while (from <= token.size &&
+           etx_step_find(step, &search, from, &begin, &end)) {
       put(d, token.data + kept, begin - kept);
       put_text(d, step->content);
       kept = from = end;
       if (begin == end) {
-        from += end < token.size ? etx_utf8_length((uint8_t)token.data[end]) : 1;
+        from +=
+            end < token.size ? etx_utf8_length((uint8_t)token.data[end]) : 1;
       }
     }
     put(d, token.data + kept, token.size - kept);
@@ -301,17 +312,35 @@ static void fuse(decoding* d) {
   if (d->now.count > 0) d->now.ends[0] = (uint32_t)d->now.size;
 }
 
-static etx_status apply(decoding* d, const etx_token_step* step, etx_diag* diag) {
+static etx_status apply(decoding* d, const etx_token_step* step,
+                        etx_diag* diag) {
   switch (step->kind) {
-    case ETX_STEP_BYTE_LEVEL_DECODER: byte_level(d); break;
-    case ETX_STEP_WORD_PIECE_DECODER: word_piece(d, step); break;
-    case ETX_STEP_METASPACE_DECODER: metaspace(d, step); break;
-    case ETX_STEP_BPE_DECODER: bpe_suffix(d, step); break;
-    case ETX_STEP_BYTE_FALLBACK: byte_fallback(d); break;
-    case ETX_STEP_STRIP_DECODER: strip(d, step); break;
-    case ETX_STEP_CTC: ctc(d, step); break;
-    case ETX_STEP_REPLACE_DECODER: return replace(d, step, diag);
-    default: fuse(d); break;
+    case ETX_STEP_BYTE_LEVEL_DECODER:
+      byte_level(d);
+      break;
+    case ETX_STEP_WORD_PIECE_DECODER:
+      word_piece(d, step);
+      break;
+    case ETX_STEP_METASPACE_DECODER:
+      metaspace(d, step);
+      break;
+    case ETX_STEP_BPE_DECODER:
+      bpe_suffix(d, step);
+      break;
+    case ETX_STEP_BYTE_FALLBACK:
+      byte_fallback(d);
+      break;
+    case ETX_STEP_STRIP_DECODER:
+      strip(d, step);
+      break;
+    case ETX_STEP_CTC:
+      ctc(d, step);
+      break;
+    case ETX_STEP_REPLACE_DECODER:
+      return replace(d, step, diag);
+    default:
+      fuse(d);
+      break;
   }
   return ETX_OK;
 }
@@ -323,13 +352,15 @@ static size_t growth(const etx_tokenizer_content* content) {
   size_t factor = 4;
   for (size_t i = 0; i < content->decoder.count && factor < 4096; ++i) {
     const etx_token_step* const step = &content->decoder.steps[i];
-    if (step->kind == ETX_STEP_REPLACE_DECODER) factor *= 1 + step->content.size;
+    if (step->kind == ETX_STEP_REPLACE_DECODER)
+      factor *= 1 + step->content.size;
     if (step->kind == ETX_STEP_BYTE_LEVEL_DECODER) factor *= 3;
   }
   return factor;
 }
 
-size_t etx_tokenizer_decode_needed(const etx_tokenizer* tokenizer, size_t count) {
+size_t etx_tokenizer_decode_needed(const etx_tokenizer* tokenizer,
+                                   size_t count) {
   const etx_tokenizer_content* const content = tokenizer->content;
   size_t longest = content->model.vocabulary.longest;
   for (size_t i = 0; i < content->added.count; ++i) {
@@ -349,7 +380,8 @@ static void begin_decoding(decoding* d, etx_bytes_mut memory) {
   d->stack = (etx_bytes_mut){at, STACK_BYTES};
   at += STACK_BYTES;
   const size_t share = (memory.size - STACK_BYTES - 16) / LIST_BYTES;
-  d->byte_limit = d->count_limit = share < UINT32_MAX / 2 ? share : UINT32_MAX / 2;
+  d->byte_limit = d->count_limit =
+      share < UINT32_MAX / 2 ? share : UINT32_MAX / 2;
   d->now.ends = (void*)at;
   d->next.ends = d->now.ends + d->count_limit;
   d->now.bytes = (char*)(d->next.ends + d->count_limit);
@@ -357,8 +389,9 @@ static void begin_decoding(decoding* d, etx_bytes_mut memory) {
 }
 
 static etx_status decode(const etx_tokenizer_content* content,
-                         const etx_decode_request* request, etx_bytes_mut memory,
-                         etx_text* out_text, etx_diag* diag) {
+                         const etx_decode_request* request,
+                         etx_bytes_mut memory, etx_text* out_text,
+                         etx_diag* diag) {
   decoding d;
   begin_decoding(&d, memory);
   for (size_t i = 0; i < request->count; ++i) {
@@ -366,7 +399,8 @@ static etx_status decode(const etx_tokenizer_content* content,
     const etx_added_token* const added =
         etx_added_token_at(&content->added, id, content->id_count);
     const etx_text token = etx_content_token(content, id);
-    const bool skips = request->skip_special_tokens && added != NULL && added->special;
+    const bool skips =
+        request->skip_special_tokens && added != NULL && added->special;
     if (token.data == NULL || skips) continue;
     if (content->decoder.count == 0 && d.next.count > 0) put(&d, " ", 1);
     put_text(&d, token);
@@ -388,14 +422,17 @@ static etx_status decode(const etx_tokenizer_content* content,
 }
 
 etx_status etx_tokenizer_decode(const etx_tokenizer* tokenizer,
-                                const etx_decode_request* request, etx_bytes_mut memory,
-                                etx_text* out_text, etx_diag* diag) {
-  return etx_diag_seal(diag, decode(tokenizer->content, request, memory, out_text, diag));
+                                const etx_decode_request* request,
+                                etx_bytes_mut memory, etx_text* out_text,
+                                etx_diag* diag) {
+  return etx_diag_seal(
+      diag, decode(tokenizer->content, request, memory, out_text, diag));
 }
 
 // ---- streams ----
 
-void etx_token_stream_init(etx_token_stream* stream, const etx_tokenizer* tokenizer,
+void etx_token_stream_init(etx_token_stream* stream,
+                           const etx_tokenizer* tokenizer,
                            bool skip_special_tokens) {
   memset(stream, 0, sizeof *stream);
   stream->tokenizer = tokenizer;
@@ -403,14 +440,17 @@ void etx_token_stream_init(etx_token_stream* stream, const etx_tokenizer* tokeni
 }
 
 static bool is_whole(etx_text text) {
-  return text.size < 3 || memcmp(text.data + text.size - 3, "\xEF\xBF\xBD", 3) != 0;
+  return text.size < 3 ||
+         memcmp(text.data + text.size - 3, "\xEF\xBF\xBD", 3) != 0;
 }
 
 // Decodes all ids, and gives what the ones that are not shown add.
-static etx_status decode_new(const etx_token_stream* stream, etx_bytes_mut memory,
-                             etx_text* out, etx_diag* diag) {
+static etx_status decode_new(const etx_token_stream* stream,
+                             etx_bytes_mut memory, etx_text* out,
+                             etx_diag* diag) {
   const etx_tokenizer_content* const content = stream->tokenizer->content;
-  etx_decode_request request = {stream->ids, stream->shown, stream->skip_special_tokens};
+  etx_decode_request request = {stream->ids, stream->shown,
+                                stream->skip_special_tokens};
   etx_text shown, all;
   etx_status status = decode(content, &request, memory, &shown, diag);
   if (status != ETX_OK) return status;
@@ -427,7 +467,8 @@ static etx_status decode_new(const etx_token_stream* stream, etx_bytes_mut memor
 // What came out is kept only as far as the next ids depend on it.
 static void forget(etx_token_stream* stream) {
   const size_t kept = stream->count - stream->shown;
-  memmove(stream->ids, stream->ids + stream->shown, kept * sizeof stream->ids[0]);
+  memmove(stream->ids, stream->ids + stream->shown,
+          kept * sizeof stream->ids[0]);
   stream->count = kept;
   stream->shown = kept;
 }

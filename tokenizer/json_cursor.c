@@ -3,7 +3,8 @@
 #include "tokenizer/unicode/unicode.h"
 
 static const uint8_t* skip_space(const uint8_t* at, const uint8_t* end) {
-  while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) ++at;
+  while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+    ++at;
   return at;
 }
 
@@ -27,7 +28,8 @@ static uint32_t hex_four(const uint8_t* at, const uint8_t* end) {
 }
 
 // Reads what follows a backslash. Returns its bytes, 0 if it is no escape.
-static size_t read_escape(const uint8_t* at, const uint8_t* end, uint32_t* out) {
+static size_t read_escape(const uint8_t* at, const uint8_t* end,
+                          uint32_t* out) {
   static const char letters[] = "\"\\/bfnrt";
   static const uint8_t codes[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
   if (at == end) return 0;
@@ -60,7 +62,8 @@ static const uint8_t* check_string(const uint8_t* at, const uint8_t* end) {
       at += 1 + size;
     } else {
       const size_t size = etx_utf8_read(at, (size_t)(end - at), &code);
-      if (code == ETX_UNICODE_REPLACEMENT && (size != 3 || at[0] != 0xEF)) return NULL;
+      if (code == ETX_UNICODE_REPLACEMENT && (size != 3 || at[0] != 0xEF))
+        return NULL;
       at += size;
     }
   }
@@ -100,7 +103,8 @@ static const uint8_t* check_scalar(const uint8_t* at, const uint8_t* end) {
   if (*at == '-' || (*at >= '0' && *at <= '9')) return check_number(at, end);
   for (size_t i = 0; i < 3; ++i) {
     const size_t size = strlen(words[i]);
-    if ((size_t)(end - at) >= size && memcmp(at, words[i], size) == 0) return at + size;
+    if ((size_t)(end - at) >= size && memcmp(at, words[i], size) == 0)
+      return at + size;
   }
   return NULL;
 }
@@ -124,12 +128,14 @@ static etx_status check_key(const uint8_t* start, const uint8_t** place,
   return ETX_OK;
 }
 
-etx_status etx_cursor_check(etx_bytes text, etx_cursor_value* out, etx_diag* diag) {
+etx_status etx_cursor_check(etx_bytes text, etx_cursor_value* out,
+                            etx_diag* diag) {
   const uint8_t* const end = text.data + text.size;
   uint8_t closing[ETX_CURSOR_DEPTH_MAX];
   size_t depth = 0;
   if (text.size == 0) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "the tokenizer is empty, expected JSON");
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "the tokenizer is empty, expected JSON");
   }
   const uint8_t* at = skip_space(text.data, end);
   out->at = at;
@@ -138,7 +144,8 @@ etx_status etx_cursor_check(etx_bytes text, etx_cursor_value* out, etx_diag* dia
     bool opened = false;
     if (at < end && (*at == '{' || *at == '[')) {
       if (depth == ETX_CURSOR_DEPTH_MAX) {
-        return bad_json(text.data, at, "at most 64 values within each other", diag);
+        return bad_json(text.data, at, "at most 64 values within each other",
+                        diag);
       }
       closing[depth++] = *at == '{' ? '}' : ']';
       at = skip_space(at + 1, end);
@@ -154,7 +161,8 @@ etx_status etx_cursor_check(etx_bytes text, etx_cursor_value* out, etx_diag* dia
     }
     if (depth == 0) break;
     if (!opened) {
-      if (at == end || *at != ',') return bad_json(text.data, at, "',' or an end", diag);
+      if (at == end || *at != ',')
+        return bad_json(text.data, at, "',' or an end", diag);
       at = skip_space(at + 1, end);
     }
     if (closing[depth - 1] == '}') {
@@ -162,7 +170,8 @@ etx_status etx_cursor_check(etx_bytes text, etx_cursor_value* out, etx_diag* dia
       if (status != ETX_OK) return status;
     }
   }
-  return at == end ? ETX_OK : bad_json(text.data, at, "the end of the file", diag);
+  return at == end ? ETX_OK
+                   : bad_json(text.data, at, "the end of the file", diag);
 }
 
 // The end of a string of a checked text.
@@ -204,7 +213,7 @@ etx_cursor_walk etx_cursor_items(etx_cursor_value value) {
 }
 
 bool etx_cursor_next(etx_cursor_walk* walk, etx_cursor_value* out_key,
-                   etx_cursor_value* out_value) {
+                     etx_cursor_value* out_value) {
   const uint8_t* const end = walk->next.end;
   if (walk->next.at == NULL || *walk->next.at == '}' || *walk->next.at == ']') {
     return false;
@@ -278,9 +287,9 @@ bool etx_cursor_bool(etx_cursor_value value, bool otherwise) {
 
 // Multiplies by a power of ten, as exactly as one rounding for each 10^22.
 static double scaled(double value, int exponent) {
-  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  static const double powers[] = {
+      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   for (; exponent > 22; exponent -= 22) value *= 1e22;
   for (; exponent < -22; exponent += 22) value /= 1e22;
   return exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
@@ -315,7 +324,8 @@ double etx_cursor_real(etx_cursor_value value) {
   return kind == '-' ? -real : real;
 }
 
-bool etx_cursor_unsigned_at(etx_cursor_value value, uint32_t most, uint32_t* out) {
+bool etx_cursor_unsigned_at(etx_cursor_value value, uint32_t most,
+                            uint32_t* out) {
   const char kind = etx_cursor_kind(value);
   uint64_t number = 0;
   if (kind < '0' || kind > '9') return false;

@@ -1,9 +1,10 @@
 #include "tokenizer/model_data.h"
 
 etx_status etx_model_no_unknown(etx_diag* diag) {
-  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "the text has characters that are not in the vocabulary, and "
-                       "the tokenizer has no token for unknown text");
+  return etx_diag_fail(
+      diag, ETX_BAD_ARGUMENT,
+      "the text has characters that are not in the vocabulary, and "
+      "the tokenizer has no token for unknown text");
 }
 
 etx_status etx_model_no_memory(etx_diag* diag) {

@@ -21,16 +21,16 @@ typedef struct etx_bpe_merge {
 typedef struct etx_token_model {
   etx_model_kind kind;
   etx_vocabulary vocabulary;
-  int32_t unknown;       // id, or ETX_TOKEN_NONE
-  bool has_unknown;      // the file names one
+  int32_t unknown;   // id, or ETX_TOKEN_NONE
+  bool has_unknown;  // the file names one
   bool fuse_unknown, byte_fallback, ignore_merges;
   etx_text prefix, suffix;  // of inner and last parts of a word
   uint32_t longest_word;    // WordPiece: characters
   etx_bpe_merge* merges;    // a hash table with linear probing
   size_t merge_mask;
-  uint32_t* sorted;         // Unigram: ids by text
+  uint32_t* sorted;  // Unigram: ids by text
   size_t sorted_count;
-  double* scores;           // Unigram: by id
+  double* scores;  // Unigram: by id
   double unknown_score;
 } etx_token_model;
 
@@ -43,15 +43,17 @@ typedef struct etx_id_sink {
 
 // The models, each for etx_token_model_encode.
 ETX_MUST_USE etx_status etx_bpe_encode(const etx_token_model* model,
-                                       etx_encode_work* work, size_t begin, size_t end,
-                                       etx_id_sink sink, etx_diag* diag);
+                                       etx_encode_work* work, size_t begin,
+                                       size_t end, etx_id_sink sink,
+                                       etx_diag* diag);
 ETX_MUST_USE etx_status etx_unigram_encode(const etx_token_model* model,
                                            etx_encode_work* work, size_t begin,
-                                           size_t end, etx_id_sink sink, etx_diag* diag);
+                                           size_t end, etx_id_sink sink,
+                                           etx_diag* diag);
 ETX_MUST_USE etx_status etx_word_piece_encode(const etx_token_model* model,
-                                              etx_encode_work* work, size_t begin,
-                                              size_t end, etx_id_sink sink,
-                                              etx_diag* diag);
+                                              etx_encode_work* work,
+                                              size_t begin, size_t end,
+                                              etx_id_sink sink, etx_diag* diag);
 // The errors that models share.
 ETX_MUST_USE etx_status etx_model_no_unknown(etx_diag* diag);
 ETX_MUST_USE etx_status etx_model_no_memory(etx_diag* diag);

@@ -33,7 +33,8 @@ static void sort_marks(composer* c) {
   for (size_t i = c->has_starter ? 2 : 1; i < c->count; ++i) {
     const composed mark = c->marks[i];
     size_t at = i;
-    for (; at > (size_t)c->has_starter && c->marks[at - 1].class > mark.class; --at) {
+    for (; at > (size_t)c->has_starter && c->marks[at - 1].class > mark.class;
+         --at) {
       c->marks[at] = c->marks[at - 1];
     }
     c->marks[at] = mark;
@@ -48,7 +49,8 @@ static void compose_marks(composer* c) {
   for (size_t i = 1; i < c->count; ++i) {
     const composed mark = c->marks[i];
     const bool blocked = kept > 1 && last >= mark.class;
-    const uint32_t whole = blocked ? 0 : etx_unicode_compose(c->marks[0].code, mark.code);
+    const uint32_t whole =
+        blocked ? 0 : etx_unicode_compose(c->marks[0].code, mark.code);
     if (whole != 0) {
       c->marks[0].code = whole;
       c->marks[0].delta += mark.delta - 1;
@@ -117,7 +119,8 @@ static void lower_piece(etx_encode_work* work, size_t index) {
   etx_piece_change change = etx_change_piece(work, index);
   size_t size = 0;
   for (size_t at = change.begin; at < change.end; at += size) {
-    const size_t count = etx_unicode_to_lower(code_at(&work->now, at, &size), codes);
+    const size_t count =
+        etx_unicode_to_lower(code_at(&work->now, at, &size), codes);
     for (size_t i = 0; i < count; ++i) etx_change_put(&change, codes[i], i > 0);
   }
 }
@@ -136,11 +139,13 @@ static bool is_space(uint32_t code) {
   return (etx_unicode_kind_of(code) & ETX_UNICODE_PLAIN_SPACE) != 0;
 }
 
-static void strip_piece(const etx_token_step* step, etx_encode_work* work, size_t index) {
+static void strip_piece(const etx_token_step* step, etx_encode_work* work,
+                        size_t index) {
   const etx_aligned_text* const now = &work->now;
   const etx_piece_change piece = etx_change_piece(work, index);
   size_t begin = piece.begin, end = piece.end, size = 0;
-  while (step->options[0] && begin < end && is_space(code_at(now, begin, &size))) {
+  while (step->options[0] && begin < end &&
+         is_space(code_at(now, begin, &size))) {
     begin += size;
   }
   while (step->options[1] && end > begin) {
@@ -155,9 +160,10 @@ static void strip_piece(const etx_token_step* step, etx_encode_work* work, size_
 // ---- Bert ----
 
 static bool is_chinese(uint32_t code) {
-  static const uint32_t ranges[][2] = {
-      {0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
-      {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+  static const uint32_t ranges[][2] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},
+                                       {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
+                                       {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},
+                                       {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
   for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; ++i) {
     if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
   }
@@ -169,7 +175,8 @@ static void clean_piece(etx_encode_work* work, size_t index) {
   size_t size = 0;
   for (size_t at = change.begin; at < change.end; at += size) {
     const uint32_t code = code_at(&work->now, at, &size);
-    const bool space = code == '\t' || code == '\n' || code == '\r' || is_space(code);
+    const bool space =
+        code == '\t' || code == '\n' || code == '\r' || is_space(code);
     if ((etx_unicode_kind_of(code) & ETX_UNICODE_CONTROL) != 0) continue;
     change.at = at;
     etx_change_put(&change, space ? ' ' : code, 0);
@@ -198,14 +205,15 @@ etx_status etx_pattern_failed(etx_status status, etx_diag* diag) {
     return etx_diag_fail(diag, status, "too little memory to match a pattern");
   }
   if (status == ETX_OUT_OF_RANGE) {
-    return etx_diag_fail(diag, status,
-                         "a pattern needs more steps for this text than the limit");
+    return etx_diag_fail(
+        diag, status,
+        "a pattern needs more steps for this text than the limit");
   }
   return status;
 }
 
-bool etx_step_find(const etx_token_step* step, etx_pattern_search* search, size_t from,
-                   size_t* begin, size_t* end) {
+bool etx_step_find(const etx_token_step* step, etx_pattern_search* search,
+                   size_t from, size_t* begin, size_t* end) {
   if (step->has_pattern) return etx_pattern_find(search, from, begin, end);
   const size_t size = step->literal.size;
   if (size == 0 || search->text.size < size) return false;
@@ -231,18 +239,22 @@ static void put_text(etx_encode_work* work, etx_text text, etx_place place) {
 etx_status etx_replace_piece(const etx_token_step* step, etx_encode_work* work,
                              size_t index, etx_diag* diag) {
   const etx_piece_change piece = etx_change_piece(work, index);
-  const etx_bytes text = {work->now.bytes + piece.begin, piece.end - piece.begin};
+  const etx_bytes text = {work->now.bytes + piece.begin,
+                          piece.end - piece.begin};
   const etx_bytes_mut stack = {work->tail, work->tail_bytes};
   etx_pattern_search search;
   size_t kept = 0, from = 0, begin = 0, end = 0;
   etx_pattern_search_init(&search, &step->pattern, text, stack);
-  while (from <= text.size && etx_step_find(step, &search, from, &begin, &end)) {
+  while (from <= text.size &&
+         etx_step_find(step, &search, from, &begin, &end)) {
     etx_work_keep(work, piece.begin + kept, piece.begin + begin);
     const etx_place* const places = work->now.places + piece.begin;
-    put_text(work, step->content, end == 0 ? places[0] & ~(etx_place)7 : places[end - 1]);
+    put_text(work, step->content,
+             end == 0 ? places[0] & ~(etx_place)7 : places[end - 1]);
     kept = end;
     from = end;
-    if (end == begin) from += end < text.size ? etx_utf8_length(text.data[end]) : 1;
+    if (end == begin)
+      from += end < text.size ? etx_utf8_length(text.data[end]) : 1;
   }
   etx_work_keep(work, piece.begin + kept, piece.end);
   return etx_pattern_failed(search.status, diag);
@@ -263,8 +275,8 @@ static uint32_t unit_at(const etx_charsmap* map, size_t index) {
 }
 
 // A double array as darts-clone writes it: label in 8 bits and bit 31, a leaf
-// follows if bit 8 is set, the offset is in bits 10 to 31, times 256 if bit 9 is
-// set.
+// follows if bit 8 is set, the offset is in bits 10 to 31, times 256 if bit 9
+// is set.
 bool etx_charsmap_find(const etx_charsmap* map, etx_bytes text, etx_text* out) {
   size_t node = 0;
   if (map->unit_count == 0) return false;
@@ -291,7 +303,8 @@ bool etx_charsmap_find(const etx_charsmap* map, etx_bytes text, etx_text* out) {
 // True if a grapheme cluster ends between two characters; only for what can be
 // in a cluster of less than six bytes (Unicode Standard Annex 29).
 static bool cluster_ends(uint32_t left, uint32_t right) {
-  const uint32_t before = etx_unicode_kind_of(left), behind = etx_unicode_kind_of(right);
+  const uint32_t before = etx_unicode_kind_of(left),
+                 behind = etx_unicode_kind_of(right);
   if (left == '\r' && right == '\n') return false;
   if (((before | behind) & ETX_UNICODE_BREAK) != 0) return true;
   if ((behind & ETX_UNICODE_EXTEND) != 0) return false;
@@ -305,7 +318,8 @@ static size_t code_count(const uint8_t* bytes, size_t size) {
   return count;
 }
 
-// The last character waits, since a text that is deleted behind it counts for it.
+// The last character waits, since a text that is deleted behind it counts for
+// it.
 typedef struct waiting_code {
   etx_piece_change change;
   uint32_t code;
@@ -348,7 +362,8 @@ static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
     }
     etx_text text;
     const etx_bytes cluster = {now->bytes + at, end - at};
-    if (cluster.size < 6 && etx_charsmap_find(&step->charsmap, cluster, &text)) {
+    if (cluster.size < 6 &&
+        etx_charsmap_find(&step->charsmap, cluster, &text)) {
       put_mapped(&w, text, code_count(cluster.data, cluster.size));
       continue;
     }
@@ -391,8 +406,8 @@ void etx_byte_level_piece(etx_encode_work* work, size_t index) {
     return;
   }
   for (size_t at = piece.begin; at < piece.end; ++at) {
-    const size_t size =
-        etx_utf8_write(etx_byte_to_code(work->now.bytes[at]), next->bytes + next->size);
+    const size_t size = etx_utf8_write(etx_byte_to_code(work->now.bytes[at]),
+                                       next->bytes + next->size);
     for (size_t i = 0; i < size; ++i) {
       next->places[next->size + i] = work->now.places[at];
     }
@@ -408,20 +423,41 @@ static void keep_piece(etx_encode_work* work, size_t index) {
 }
 
 // Applies one pass of a step; Bert has several.
-static etx_status pass(const etx_token_step* step, int number, etx_encode_work* work,
-                       size_t index, etx_diag* diag) {
+static etx_status pass(const etx_token_step* step, int number,
+                       etx_encode_work* work, size_t index, etx_diag* diag) {
   switch (step->kind) {
-    case ETX_STEP_NFC: normalize_form(work, index, false, true); break;
-    case ETX_STEP_NFD: normalize_form(work, index, false, false); break;
-    case ETX_STEP_NFKC: normalize_form(work, index, true, true); break;
-    case ETX_STEP_NFKD: normalize_form(work, index, true, false); break;
-    case ETX_STEP_LOWERCASE: lower_piece(work, index); break;
-    case ETX_STEP_STRIP: strip_piece(step, work, index); break;
-    case ETX_STEP_STRIP_ACCENTS: delete_flagged(work, index, ETX_UNICODE_MARK); break;
-    case ETX_STEP_PRECOMPILED: precompiled_piece(step, work, index); break;
-    case ETX_STEP_BYTES: etx_byte_level_piece(work, index); break;
-    case ETX_STEP_PREPEND: etx_prepend_piece(step->content, work, index); break;
-    case ETX_STEP_REPLACE: return etx_replace_piece(step, work, index, diag);
+    case ETX_STEP_NFC:
+      normalize_form(work, index, false, true);
+      break;
+    case ETX_STEP_NFD:
+      normalize_form(work, index, false, false);
+      break;
+    case ETX_STEP_NFKC:
+      normalize_form(work, index, true, true);
+      break;
+    case ETX_STEP_NFKD:
+      normalize_form(work, index, true, false);
+      break;
+    case ETX_STEP_LOWERCASE:
+      lower_piece(work, index);
+      break;
+    case ETX_STEP_STRIP:
+      strip_piece(step, work, index);
+      break;
+    case ETX_STEP_STRIP_ACCENTS:
+      delete_flagged(work, index, ETX_UNICODE_MARK);
+      break;
+    case ETX_STEP_PRECOMPILED:
+      precompiled_piece(step, work, index);
+      break;
+    case ETX_STEP_BYTES:
+      etx_byte_level_piece(work, index);
+      break;
+    case ETX_STEP_PREPEND:
+      etx_prepend_piece(step->content, work, index);
+      break;
+    case ETX_STEP_REPLACE:
+      return etx_replace_piece(step, work, index, diag);
     default:
       if (number == 0) clean_piece(work, index);
       if (number == 1) chinese_piece(work, index);

@@ -30,8 +30,8 @@ ETX_MUST_USE etx_status etx_pre_tokenize(const etx_token_steps* steps,
                                          etx_encode_work* work, etx_diag* diag);
 
 // Finds a literal or pattern. False: no further match, or *status.
-bool etx_step_find(const etx_token_step* step, etx_pattern_search* search, size_t from,
-                   size_t* begin, size_t* end);
+bool etx_step_find(const etx_token_step* step, etx_pattern_search* search,
+                   size_t from, size_t* begin, size_t* end);
 
 // The text of a Precompiled map for the shortest prefix of `text` that it has;
 // false: none.

@@ -5,11 +5,11 @@
 typedef struct piece_division {
   const etx_token_step* step;
   etx_encode_work* work;
-  size_t begin, end;   // of the piece
+  size_t begin, end;  // of the piece
   etx_split_behavior behavior;
-  bool removes;        // bytes are left out, so kept ones are copied
-  bool last_matched;   // the part before was a match
-  bool any;            // there was a part before
+  bool removes;       // bytes are left out, so kept ones are copied
+  bool last_matched;  // the part before was a match
+  bool any;           // there was a part before
 } piece_division;
 
 static void begin_part(piece_division* d, size_t begin) {
@@ -21,19 +21,25 @@ static void begin_part(piece_division* d, size_t begin) {
 }
 
 // Takes the next part of the piece. Parts cover it from begin to end.
-static void take_part(piece_division* d, size_t begin, size_t end, bool matched) {
+static void take_part(piece_division* d, size_t begin, size_t end,
+                      bool matched) {
   bool begins = true;
   if (begin == end) return;
   switch (d->behavior) {
     case ETX_SPLIT_REMOVED:
       if (matched) return;
       break;
-    case ETX_SPLIT_ISOLATED: break;
-    case ETX_SPLIT_CONTIGUOUS: begins = !d->any || matched != d->last_matched; break;
+    case ETX_SPLIT_ISOLATED:
+      break;
+    case ETX_SPLIT_CONTIGUOUS:
+      begins = !d->any || matched != d->last_matched;
+      break;
     case ETX_SPLIT_WITH_PREVIOUS:
       begins = !d->any || !matched || d->last_matched;
       break;
-    case ETX_SPLIT_WITH_NEXT: begins = !d->any || matched || !d->last_matched; break;
+    case ETX_SPLIT_WITH_NEXT:
+      begins = !d->any || matched || !d->last_matched;
+      break;
   }
   if (begins) begin_part(d, begin);
   if (d->removes) etx_work_keep(d->work, begin, end);
@@ -55,11 +61,14 @@ static bool removes(const etx_token_step* step) {
   switch (step->kind) {
     case ETX_STEP_WHITESPACE:
     case ETX_STEP_WHITESPACE_SPLIT:
-    case ETX_STEP_BERT_PRE: return true;
+    case ETX_STEP_BERT_PRE:
+      return true;
     case ETX_STEP_SPLIT:
     case ETX_STEP_PUNCTUATION:
-    case ETX_STEP_DELIMITER: return step->behavior == ETX_SPLIT_REMOVED;
-    default: return false;
+    case ETX_STEP_DELIMITER:
+      return step->behavior == ETX_SPLIT_REMOVED;
+    default:
+      return false;
   }
 }
 
@@ -76,7 +85,8 @@ static etx_status divide_by_pattern(piece_division* d, etx_diag* diag) {
     take_part(d, d->begin + done, d->begin + begin, invert);
     take_part(d, d->begin + begin, d->begin + end, !invert);
     done = from = end;
-    if (begin == end) from += end < text.size ? etx_utf8_length(text.data[end]) : 1;
+    if (begin == end)
+      from += end < text.size ? etx_utf8_length(text.data[end]) : 1;
   }
   take_part(d, d->begin + done, d->end, invert);
   return etx_pattern_failed(search.status, diag);
@@ -91,12 +101,15 @@ static int class_of(const etx_token_step* step, uint32_t code) {
     case ETX_STEP_WHITESPACE:
       if ((kind & ETX_UNICODE_PLAIN_WORD) != 0) return 1;
       return space ? 0 : 2;
-    case ETX_STEP_WHITESPACE_SPLIT: return space ? 0 : 1;
+    case ETX_STEP_WHITESPACE_SPLIT:
+      return space ? 0 : 1;
     case ETX_STEP_BERT_PRE:
       if (space) return 0;
       return (kind & ETX_UNICODE_PUNCTUATION) != 0 ? 16 : 1;
-    case ETX_STEP_DIGITS: return (kind & ETX_UNICODE_NUMERIC) != 0;
-    default: return (kind & ETX_UNICODE_PUNCTUATION) != 0;
+    case ETX_STEP_DIGITS:
+      return (kind & ETX_UNICODE_NUMERIC) != 0;
+    default:
+      return (kind & ETX_UNICODE_PUNCTUATION) != 0;
   }
 }
 
@@ -134,18 +147,24 @@ static void divide_by_flag(piece_division* d) {
   take_part(d, done, d->end, false);
 }
 
-static etx_status divide_piece(const etx_token_step* step, etx_encode_work* work,
-                               size_t index, etx_diag* diag) {
+static etx_status divide_piece(const etx_token_step* step,
+                               etx_encode_work* work, size_t index,
+                               etx_diag* diag) {
   piece_division d;
   begin_division(&d, step, work, index);
   d.removes = removes(step);
   switch (step->kind) {
     case ETX_STEP_WHITESPACE:
     case ETX_STEP_WHITESPACE_SPLIT:
-    case ETX_STEP_BERT_PRE: divide_into_runs(&d); return ETX_OK;
+    case ETX_STEP_BERT_PRE:
+      divide_into_runs(&d);
+      return ETX_OK;
     case ETX_STEP_PUNCTUATION:
-    case ETX_STEP_DIGITS: divide_by_flag(&d); return ETX_OK;
-    default: return divide_by_pattern(&d, diag);
+    case ETX_STEP_DIGITS:
+      divide_by_flag(&d);
+      return ETX_OK;
+    default:
+      return divide_by_pattern(&d, diag);
   }
 }
 
@@ -173,9 +192,15 @@ static etx_status divide_all(const etx_token_step* step, etx_encode_work* work,
   return ETX_OK;
 }
 
-typedef enum rewrite_kind { PREFIX_SPACE, TO_BYTES, SPACES, PREFIX_META } rewrite_kind;
+typedef enum rewrite_kind {
+  PREFIX_SPACE,
+  TO_BYTES,
+  SPACES,
+  PREFIX_META
+} rewrite_kind;
 
-static bool starts_with(const etx_encode_work* work, size_t index, etx_text text) {
+static bool starts_with(const etx_encode_work* work, size_t index,
+                        etx_text text) {
   const size_t begin = work->now.pieces[index].begin;
   const etx_text piece = {(const char*)work->now.bytes + begin,
                           etx_piece_end(&work->now, index) - begin};
@@ -189,7 +214,8 @@ static etx_status rewrite_all(const etx_token_step* step, rewrite_kind kind,
     const etx_text_piece piece = work->now.pieces[i];
     const bool text = piece.token == ETX_PIECE_TEXT;
     const bool first = work->now.places[piece.begin] >> 3 == 0;
-    const etx_text prefix = kind == PREFIX_META ? step->content : etx_text_of(" ");
+    const etx_text prefix =
+        kind == PREFIX_META ? step->content : etx_text_of(" ");
     if (text && kind == TO_BYTES) {
       etx_byte_level_piece(work, i);
     } else if (text && kind == SPACES) {
@@ -197,7 +223,8 @@ static etx_status rewrite_all(const etx_token_step* step, rewrite_kind kind,
       spaces.literal = etx_text_of(" ");
       const etx_status status = etx_replace_piece(&spaces, work, i, diag);
       if (status != ETX_OK) return status;
-    } else if (text && (first || !step->first_only) && !starts_with(work, i, prefix)) {
+    } else if (text && (first || !step->first_only) &&
+               !starts_with(work, i, prefix)) {
       etx_prepend_piece(prefix, work, i);
     } else {
       etx_work_begin_piece(work, piece.token);
@@ -212,7 +239,8 @@ static etx_status byte_level(const etx_token_step* step, etx_encode_work* work,
                              etx_diag* diag) {
   etx_status status = ETX_OK;
   if (step->options[0]) status = rewrite_all(step, PREFIX_SPACE, work, diag);
-  if (status == ETX_OK && step->options[1]) status = divide_all(step, work, diag);
+  if (status == ETX_OK && step->options[1])
+    status = divide_all(step, work, diag);
   return status != ETX_OK ? status : rewrite_all(step, TO_BYTES, work, diag);
 }
 

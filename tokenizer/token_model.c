@@ -4,7 +4,8 @@
 
 static etx_status find_kind(etx_cursor_value model, etx_model_kind* out,
                             etx_diag* diag) {
-  static const char* const names[] = {"BPE", "Unigram", "WordPiece", "WordLevel"};
+  static const char* const names[] = {"BPE", "Unigram", "WordPiece",
+                                      "WordLevel"};
   const etx_cursor_value type = etx_cursor_get(model, "type");
   for (int i = 0; i < 4; ++i) {
     if (etx_cursor_string_is(type, names[i])) {
@@ -19,11 +20,13 @@ static etx_status find_kind(etx_cursor_value model, etx_model_kind* out,
   } else if (type.at == NULL && etx_cursor_get(model, "merges").at != NULL) {
     *out = ETX_MODEL_BPE;
   } else if (type.at == NULL && vocabulary == '{') {
-    const bool words = etx_cursor_get(model, "max_input_chars_per_word").at != NULL;
+    const bool words =
+        etx_cursor_get(model, "max_input_chars_per_word").at != NULL;
     *out = words ? ETX_MODEL_WORD_PIECE : ETX_MODEL_WORD_LEVEL;
   } else {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "'model' is none of BPE, Unigram, WordPiece, WordLevel");
+    return etx_diag_fail(
+        diag, ETX_UNSUPPORTED,
+        "'model' is none of BPE, Unigram, WordPiece, WordLevel");
   }
   return ETX_OK;
 }
@@ -82,8 +85,9 @@ static etx_status load_words(etx_cursor_value list, etx_arena* arena,
 }
 
 // Unigram: a list of [piece, score].
-static etx_status load_pieces(etx_cursor_value list, size_t id_count, etx_arena* arena,
-                              etx_token_model* out, etx_diag* diag) {
+static etx_status load_pieces(etx_cursor_value list, size_t id_count,
+                              etx_arena* arena, etx_token_model* out,
+                              etx_diag* diag) {
   etx_cursor_walk walk = etx_cursor_items(list);
   etx_cursor_value pair;
   out->scores = etx_arena_take(arena, id_count * sizeof *out->scores, 16);
@@ -95,10 +99,12 @@ static etx_status load_pieces(etx_cursor_value list, size_t id_count, etx_arena*
   for (uint32_t id = 0; etx_cursor_next(&walk, NULL, &pair); ++id) {
     etx_cursor_walk parts = etx_cursor_items(pair);
     etx_cursor_value piece = {NULL, NULL}, score = {NULL, NULL};
-    if (!etx_cursor_next(&parts, NULL, &piece) || !etx_cursor_next(&parts, NULL, &score) ||
+    if (!etx_cursor_next(&parts, NULL, &piece) ||
+        !etx_cursor_next(&parts, NULL, &score) ||
         etx_cursor_kind(piece) != '"') {
       return etx_diag_fail(diag, ETX_BAD_FILE,
-                           "item %u of 'vocab' is not [piece, score]", (uint64_t)id);
+                           "item %u of 'vocab' is not [piece, score]",
+                           (uint64_t)id);
     }
     etx_text text;
     const etx_status status = etx_token_text_load(piece, arena, &text, diag);
@@ -114,10 +120,10 @@ static etx_status load_pieces(etx_cursor_value list, size_t id_count, etx_arena*
   return ETX_OK;
 }
 
-// The two halves of a rule, written as "left right" or ["left", "right"], copied
-// to `buffer`. False: it is neither.
-static bool read_halves(etx_cursor_value rule, etx_bytes_mut buffer, etx_text* left,
-                        etx_text* right) {
+// The two halves of a rule, written as "left right" or ["left", "right"],
+// copied to `buffer`. False: it is neither.
+static bool read_halves(etx_cursor_value rule, etx_bytes_mut buffer,
+                        etx_text* left, etx_text* right) {
   char* const bytes = (char*)buffer.data;
   if (etx_cursor_kind(rule) == '"') {
     const size_t size = etx_cursor_string_size(rule);
@@ -131,12 +137,14 @@ static bool read_halves(etx_cursor_value rule, etx_bytes_mut buffer, etx_text* l
   }
   etx_cursor_walk parts = etx_cursor_items(rule);
   etx_cursor_value first, second;
-  if (!etx_cursor_next(&parts, NULL, &first) || !etx_cursor_next(&parts, NULL, &second)) {
+  if (!etx_cursor_next(&parts, NULL, &first) ||
+      !etx_cursor_next(&parts, NULL, &second)) {
     return false;
   }
   left->size = etx_cursor_string_size(first);
   right->size = etx_cursor_string_size(second);
-  if (left->size > buffer.size || right->size > buffer.size - left->size) return false;
+  if (left->size > buffer.size || right->size > buffer.size - left->size)
+    return false;
   left->data = bytes;
   right->data = bytes + left->size;
   etx_cursor_string_copy(first, buffer.data);
@@ -147,17 +155,19 @@ static bool read_halves(etx_cursor_value rule, etx_bytes_mut buffer, etx_text* l
 enum { RULE_BYTES_MAX = 2048 };  // of both halves
 
 // Reads one rule and adds it.
-static etx_status load_merge(etx_cursor_value rule, uint32_t rank, etx_token_model* out,
-                             etx_diag* diag) {
+static etx_status load_merge(etx_cursor_value rule, uint32_t rank,
+                             etx_token_model* out, etx_diag* diag) {
   uint8_t halves[RULE_BYTES_MAX], joined[RULE_BYTES_MAX];
   const etx_bytes_mut buffer = {halves, sizeof halves};
   etx_text left, right;
   if (!read_halves(rule, buffer, &left, &right)) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "rule %u of 'merges' is not two texts of at most %u bytes",
-                         (uint64_t)rank, (uint64_t)RULE_BYTES_MAX);
+    return etx_diag_fail(
+        diag, ETX_BAD_FILE,
+        "rule %u of 'merges' is not two texts of at most %u bytes",
+        (uint64_t)rank, (uint64_t)RULE_BYTES_MAX);
   }
-  const size_t prefix = out->prefix.size < right.size ? out->prefix.size : right.size;
+  const size_t prefix =
+      out->prefix.size < right.size ? out->prefix.size : right.size;
   memcpy(joined, left.data, left.size);
   memcpy(joined + left.size, right.data + prefix, right.size - prefix);
   const etx_text whole = {(const char*)joined, left.size + right.size - prefix};
@@ -165,10 +175,11 @@ static etx_status load_merge(etx_cursor_value rule, uint32_t rank, etx_token_mod
                           etx_vocabulary_find(&out->vocabulary, right),
                           etx_vocabulary_find(&out->vocabulary, whole)};
   if (ids[0] < 0 || ids[1] < 0 || ids[2] < 0) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "rule %u of 'merges' has '%t' and '%t', but the vocabulary "
-                         "lacks one of them or both together",
-                         (uint64_t)rank, left, right);
+    return etx_diag_fail(
+        diag, ETX_BAD_FILE,
+        "rule %u of 'merges' has '%t' and '%t', but the vocabulary "
+        "lacks one of them or both together",
+        (uint64_t)rank, left, right);
   }
   etx_bpe_add(out, (etx_bpe_merge){(uint32_t)ids[0], (uint32_t)ids[1], rank,
                                    (uint32_t)ids[2]});
@@ -198,39 +209,44 @@ static void load_unknown(etx_cursor_value model, etx_token_model* out) {
   uint32_t id = 0;
   out->unknown = ETX_TOKEN_NONE;
   if (out->kind == ETX_MODEL_UNIGRAM) {
-    out->has_unknown =
-        etx_cursor_unsigned_at(etx_cursor_get(model, "unk_id"), ETX_TOKEN_ID_MAX, &id) &&
-        id < out->vocabulary.id_count;
+    out->has_unknown = etx_cursor_unsigned_at(etx_cursor_get(model, "unk_id"),
+                                              ETX_TOKEN_ID_MAX, &id) &&
+                       id < out->vocabulary.id_count;
     if (out->has_unknown) out->unknown = (int32_t)id;
     return;
   }
   const etx_cursor_value name = etx_cursor_get(model, "unk_token");
   out->has_unknown = etx_cursor_kind(name) == '"';
   if (!out->has_unknown || etx_cursor_string_size(name) > sizeof bytes) return;
-  const etx_text text = {(const char*)bytes, etx_cursor_string_copy(name, bytes)};
+  const etx_text text = {(const char*)bytes,
+                         etx_cursor_string_copy(name, bytes)};
   out->unknown = etx_vocabulary_find(&out->vocabulary, text);
 }
 
 static etx_status load_parts(etx_cursor_value model, etx_arena* arena,
                              etx_token_model* out, etx_diag* diag) {
-  etx_status status = etx_token_text_load(
-      etx_cursor_get(model, "continuing_subword_prefix"), arena, &out->prefix, diag);
+  etx_status status =
+      etx_token_text_load(etx_cursor_get(model, "continuing_subword_prefix"),
+                          arena, &out->prefix, diag);
   if (status == ETX_OK) {
-    status = etx_token_text_load(etx_cursor_get(model, "end_of_word_suffix"), arena,
-                                 &out->suffix, diag);
+    status = etx_token_text_load(etx_cursor_get(model, "end_of_word_suffix"),
+                                 arena, &out->suffix, diag);
   }
   if (out->kind == ETX_MODEL_WORD_PIECE &&
       etx_cursor_get(model, "continuing_subword_prefix").at == NULL) {
     out->prefix = etx_text_of("##");
   }
   out->longest_word = 100;
-  etx_cursor_unsigned_at(etx_cursor_get(model, "max_input_chars_per_word"), UINT32_MAX - 1,
-                       &out->longest_word);
+  etx_cursor_unsigned_at(etx_cursor_get(model, "max_input_chars_per_word"),
+                         UINT32_MAX - 1, &out->longest_word);
   out->fuse_unknown = out->kind == ETX_MODEL_UNIGRAM ||
                       etx_cursor_bool(etx_cursor_get(model, "fuse_unk"), false);
-  out->byte_fallback = etx_cursor_bool(etx_cursor_get(model, "byte_fallback"), false);
-  out->ignore_merges = etx_cursor_bool(etx_cursor_get(model, "ignore_merges"), false);
-  if (status == ETX_OK && etx_cursor_real(etx_cursor_get(model, "dropout")) != 0) {
+  out->byte_fallback =
+      etx_cursor_bool(etx_cursor_get(model, "byte_fallback"), false);
+  out->ignore_merges =
+      etx_cursor_bool(etx_cursor_get(model, "ignore_merges"), false);
+  if (status == ETX_OK &&
+      etx_cursor_real(etx_cursor_get(model, "dropout")) != 0) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "'dropout' of BPE gives random ids; set it to null");
   }
@@ -245,10 +261,12 @@ etx_status etx_token_model_load(etx_cursor_value model, size_t id_count,
   etx_status status = find_kind(model, &out->kind, diag);
   if (status != ETX_OK) return status;
   if ((etx_cursor_kind(list) == '[') != (out->kind == ETX_MODEL_UNIGRAM)) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "'vocab' must be a list for Unigram and else an object");
+    return etx_diag_fail(
+        diag, ETX_BAD_FILE,
+        "'vocab' must be a list for Unigram and else an object");
   }
-  status = etx_vocabulary_init(&out->vocabulary, item_count(list), id_count, arena, diag);
+  status = etx_vocabulary_init(&out->vocabulary, item_count(list), id_count,
+                               arena, diag);
   if (status == ETX_OK) status = load_parts(model, arena, out, diag);
   if (status != ETX_OK) return status;
   if (out->kind == ETX_MODEL_UNIGRAM) {
@@ -264,8 +282,9 @@ etx_status etx_token_model_load(etx_cursor_value model, size_t id_count,
 }
 
 static etx_status word_level_encode(const etx_token_model* model,
-                                    const etx_encode_work* work, size_t begin, size_t end,
-                                    etx_id_sink sink, etx_diag* diag) {
+                                    const etx_encode_work* work, size_t begin,
+                                    size_t end, etx_id_sink sink,
+                                    etx_diag* diag) {
   const etx_text word = {(const char*)work->now.bytes + begin, end - begin};
   int32_t id = etx_vocabulary_find(&model->vocabulary, word);
   if (id < 0) id = model->unknown;
@@ -274,14 +293,18 @@ static etx_status word_level_encode(const etx_token_model* model,
   return ETX_OK;
 }
 
-etx_status etx_token_model_encode(const etx_token_model* model, etx_encode_work* work,
-                                  size_t begin, size_t end, etx_id_sink sink,
+etx_status etx_token_model_encode(const etx_token_model* model,
+                                  etx_encode_work* work, size_t begin,
+                                  size_t end, etx_id_sink sink,
                                   etx_diag* diag) {
   switch (model->kind) {
-    case ETX_MODEL_BPE: return etx_bpe_encode(model, work, begin, end, sink, diag);
-    case ETX_MODEL_UNIGRAM: return etx_unigram_encode(model, work, begin, end, sink, diag);
+    case ETX_MODEL_BPE:
+      return etx_bpe_encode(model, work, begin, end, sink, diag);
+    case ETX_MODEL_UNIGRAM:
+      return etx_unigram_encode(model, work, begin, end, sink, diag);
     case ETX_MODEL_WORD_PIECE:
       return etx_word_piece_encode(model, work, begin, end, sink, diag);
-    default: return word_level_encode(model, work, begin, end, sink, diag);
+    default:
+      return word_level_encode(model, work, begin, end, sink, diag);
   }
 }

@@ -1,6 +1,6 @@
-// One step of a normalizer, a pre-tokenizer or a decoder, as the file states it.
-// Sequences are written out, so that a tokenizer has three flat lists of steps.
-// Internal to tokenizer/.
+// One step of a normalizer, a pre-tokenizer or a decoder, as the file states
+// it. Sequences are written out, so that a tokenizer has three flat lists of
+// steps. Internal to tokenizer/.
 
 #ifndef ETX_TOKENIZER_TOKEN_STEP_H
 #define ETX_TOKENIZER_TOKEN_STEP_H
@@ -18,7 +18,11 @@ typedef enum etx_token_step_kind {
   ETX_STEP_COUNT
 } etx_token_step_kind;
 
-typedef enum etx_step_list { ETX_NORMALIZER, ETX_PRE_TOKENIZER, ETX_DECODER } etx_step_list;
+typedef enum etx_step_list {
+  ETX_NORMALIZER,
+  ETX_PRE_TOKENIZER,
+  ETX_DECODER
+} etx_step_list;
 
 // What becomes of the text that a division matches.
 typedef enum etx_split_behavior {
@@ -33,7 +37,7 @@ typedef enum etx_split_behavior {
 typedef struct etx_charsmap {
   const uint8_t* units;  // 4 bytes each, little endian
   size_t unit_count;
-  etx_text texts;        // each ends with a zero byte
+  etx_text texts;  // each ends with a zero byte
 } etx_charsmap;
 
 typedef struct etx_token_step {
@@ -44,9 +48,9 @@ typedef struct etx_token_step {
   // ByteLevel: prefix space, pattern. Metaspace: split; Digits: individual;
   // decoders: clean-up.
   bool options[4];
-  bool first_only;     // Metaspace: only the first piece gets a prefix
-  etx_text content;    // what is written, prepended or stripped
-  etx_text literal;    // what is searched, if there is no pattern
+  bool first_only;   // Metaspace: only the first piece gets a prefix
+  etx_text content;  // what is written, prepended or stripped
+  etx_text literal;  // what is searched, if there is no pattern
   bool has_pattern;
   etx_pattern pattern;
   etx_charsmap charsmap;
@@ -58,14 +62,17 @@ typedef struct etx_token_steps {
   size_t count;
 } etx_token_steps;
 
-// Reads a list; a value that is absent gives an empty one. With a counting arena
-// only the memory is counted.
+// Reads a list; a value that is absent gives an empty one. With a counting
+// arena only the memory is counted.
 ETX_MUST_USE etx_status etx_token_steps_load(etx_cursor_value value,
-                                             etx_step_list list, etx_arena* arena,
-                                             etx_token_steps* out, etx_diag* diag);
+                                             etx_step_list list,
+                                             etx_arena* arena,
+                                             etx_token_steps* out,
+                                             etx_diag* diag);
 
 // Copies a string to the arena. Counting: data is NULL.
-ETX_MUST_USE etx_status etx_token_text_load(etx_cursor_value value, etx_arena* arena,
-                                            etx_text* out, etx_diag* diag);
+ETX_MUST_USE etx_status etx_token_text_load(etx_cursor_value value,
+                                            etx_arena* arena, etx_text* out,
+                                            etx_diag* diag);
 
 #endif

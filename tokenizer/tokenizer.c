@@ -7,13 +7,16 @@
 // ---- loading ----
 
 // One more than the largest id of the model and of the added tokens.
-static etx_status count_ids(etx_cursor_value root, size_t* out, etx_diag* diag) {
+static etx_status count_ids(etx_cursor_value root, size_t* out,
+                            etx_diag* diag) {
   etx_cursor_walk walk = etx_cursor_items(etx_cursor_get(root, "added_tokens"));
   etx_cursor_value value;
-  etx_status status = etx_token_model_id_count(etx_cursor_get(root, "model"), out, diag);
+  etx_status status =
+      etx_token_model_id_count(etx_cursor_get(root, "model"), out, diag);
   while (status == ETX_OK && etx_cursor_next(&walk, NULL, &value)) {
     uint32_t id = 0;
-    if (etx_cursor_unsigned_at(etx_cursor_get(value, "id"), ETX_TOKEN_ID_MAX, &id) &&
+    if (etx_cursor_unsigned_at(etx_cursor_get(value, "id"), ETX_TOKEN_ID_MAX,
+                               &id) &&
         id >= *out) {
       *out = (size_t)id + 1;
     }
@@ -38,32 +41,37 @@ static etx_status load_content(etx_cursor_value root, etx_arena* arena,
   memset(out, 0, sizeof *out);
   etx_status status = count_ids(root, &out->id_count, diag);
   if (status == ETX_OK) {
-    status = etx_token_model_load(etx_cursor_get(root, "model"), out->id_count, arena,
-                                  &out->model, diag);
+    status = etx_token_model_load(etx_cursor_get(root, "model"), out->id_count,
+                                  arena, &out->model, diag);
   }
   if (status == ETX_OK) {
-    status = etx_token_steps_load(etx_cursor_get(root, "normalizer"), ETX_NORMALIZER,
-                                  arena, &out->normalizer, diag);
+    status =
+        etx_token_steps_load(etx_cursor_get(root, "normalizer"), ETX_NORMALIZER,
+                             arena, &out->normalizer, diag);
   }
   if (status == ETX_OK) {
-    status = etx_token_steps_load(etx_cursor_get(root, "pre_tokenizer"), ETX_PRE_TOKENIZER,
-                                  arena, &out->pre_tokenizer, diag);
+    status = etx_token_steps_load(etx_cursor_get(root, "pre_tokenizer"),
+                                  ETX_PRE_TOKENIZER, arena, &out->pre_tokenizer,
+                                  diag);
   }
   if (status == ETX_OK) {
-    status = etx_token_steps_load(etx_cursor_get(root, "decoder"), ETX_DECODER, arena,
-                                  &out->decoder, diag);
+    status = etx_token_steps_load(etx_cursor_get(root, "decoder"), ETX_DECODER,
+                                  arena, &out->decoder, diag);
   }
   if (status == ETX_OK) {
-    status = etx_post_processor_load(etx_cursor_get(root, "post_processor"), out, diag);
+    status = etx_post_processor_load(etx_cursor_get(root, "post_processor"),
+                                     out, diag);
   }
   if (status != ETX_OK) return status;
-  status = etx_added_tokens_load(etx_cursor_get(root, "added_tokens"), out->id_count,
-                                 &out->normalizer, arena, &out->added, diag);
+  status =
+      etx_added_tokens_load(etx_cursor_get(root, "added_tokens"), out->id_count,
+                            &out->normalizer, arena, &out->added, diag);
   if (status == ETX_OK && !arena->counting) share_added(out);
   return status;
 }
 
-etx_status etx_tokenizer_needed(etx_bytes file, size_t* out_bytes, etx_diag* diag) {
+etx_status etx_tokenizer_needed(etx_bytes file, size_t* out_bytes,
+                                etx_diag* diag) {
   etx_cursor_value root;
   etx_tokenizer_content content;
   etx_arena arena;
@@ -84,7 +92,8 @@ etx_status etx_tokenizer_init(etx_tokenizer* tokenizer, etx_bytes file,
   etx_arena_init(&arena, block.data, block.size);
   etx_status status = etx_cursor_check(file, &root, diag);
   if (status != ETX_OK) return etx_diag_seal(diag, status);
-  etx_tokenizer_content* const content = etx_arena_take(&arena, sizeof *content, 16);
+  etx_tokenizer_content* const content =
+      etx_arena_take(&arena, sizeof *content, 16);
   if (content == NULL) return etx_diag_seal(diag, etx_model_no_memory(diag));
   status = load_content(root, &arena, content, diag);
   if (status != ETX_OK) return etx_diag_seal(diag, status);
@@ -101,7 +110,7 @@ typedef struct encoding {
   etx_encode_output* output;
   etx_text text;
   uint8_t type;
-  size_t first;     // number of ids before this text
+  size_t first;  // number of ids before this text
 } encoding;
 
 static void put_id(encoding* e, uint32_t id, etx_token_span span) {
@@ -115,11 +124,13 @@ static void put_id(encoding* e, uint32_t id, etx_token_span span) {
 }
 
 static bool is_trimmed(uint32_t code) {
-  return code == 0x120 || (etx_unicode_kind_of(code) & ETX_UNICODE_PLAIN_SPACE) != 0;
+  return code == 0x120 ||
+         (etx_unicode_kind_of(code) & ETX_UNICODE_PLAIN_SPACE) != 0;
 }
 
 // Leaves out as many characters of the span as the token has spaces.
-static etx_token_span trim(const encoding* e, etx_text token, etx_token_span span) {
+static etx_token_span trim(const encoding* e, etx_text token,
+                           etx_token_span span) {
   const uint8_t* const bytes = (const uint8_t*)token.data;
   size_t leading = 0, trailing = 0;
   bool inner = false;
@@ -137,7 +148,8 @@ static etx_token_span trim(const encoding* e, etx_text token, etx_token_span spa
   const uint8_t* const text = (const uint8_t*)e->text.data;
   uint32_t code = 0;
   for (; leading > 0 && span.begin < span.end; --leading) {
-    span.begin += (uint32_t)etx_utf8_read(text + span.begin, span.end - span.begin, &code);
+    span.begin += (uint32_t)etx_utf8_read(text + span.begin,
+                                          span.end - span.begin, &code);
   }
   for (; trailing > 0 && span.end > span.begin; --trailing) {
     do {
@@ -164,7 +176,8 @@ static void put_spanned(encoding* e, uint32_t id, etx_text token, size_t begin,
 // etx_id_sink.put
 static void put_token(void* context, uint32_t id, size_t begin, size_t end) {
   encoding* const e = context;
-  put_spanned(e, id, etx_vocabulary_at(&e->content->model.vocabulary, id), begin, end);
+  put_spanned(e, id, etx_vocabulary_at(&e->content->model.vocabulary, id),
+              begin, end);
 }
 
 static etx_status encode_pieces(encoding* e, etx_diag* diag) {
@@ -177,8 +190,8 @@ static etx_status encode_pieces(encoding* e, etx_diag* diag) {
       put_spanned(e, (uint32_t)now->pieces[i].token, found, begin, end);
       continue;
     }
-    const etx_status status =
-        etx_token_model_encode(&e->content->model, e->work, begin, end, sink, diag);
+    const etx_status status = etx_token_model_encode(
+        &e->content->model, e->work, begin, end, sink, diag);
     if (status != ETX_OK) return status;
   }
   return ETX_OK;
@@ -189,8 +202,9 @@ static etx_status encode_text(encoding* e, etx_diag* diag) {
   etx_status status = ETX_OK;
   e->first = e->output->count;
   if (e->text.size > ETX_ENCODE_INPUT_MAX) {
-    return etx_diag_fail(diag, ETX_OUT_OF_RANGE, "a text of %z bytes, at most %z",
-                         e->text.size, (size_t)ETX_ENCODE_INPUT_MAX);
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "a text of %z bytes, at most %z", e->text.size,
+                         (size_t)ETX_ENCODE_INPUT_MAX);
   }
   etx_work_read(work, e->text);
   if (!work->full) etx_added_tokens_divide(&e->content->added, false, work);
@@ -206,8 +220,9 @@ static etx_status encode_text(encoding* e, etx_diag* diag) {
 }
 
 etx_status etx_tokenizer_encode(const etx_tokenizer* tokenizer,
-                                const etx_encode_request* request, etx_bytes_mut memory,
-                                etx_encode_output* output, etx_diag* diag) {
+                                const etx_encode_request* request,
+                                etx_bytes_mut memory, etx_encode_output* output,
+                                etx_diag* diag) {
   const etx_tokenizer_content* const content = tokenizer->content;
   const etx_template* const items =
       request->has_pair ? &content->pair : &content->single;
@@ -229,8 +244,9 @@ etx_status etx_tokenizer_encode(const etx_tokenizer* tokenizer,
   }
   if (output->count <= output->capacity) return ETX_OK;
   return etx_diag_seal(
-      diag, etx_diag_fail(diag, ETX_OUT_OF_RANGE, "the text has %z ids, room is for %z",
-                          output->count, output->capacity));
+      diag, etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                          "the text has %z ids, room is for %z", output->count,
+                          output->capacity));
 }
 
 // Bytes that a step may write for each byte it reads, and in addition for each.
@@ -240,17 +256,32 @@ static void growth(const etx_token_step* step, size_t* factor, size_t* extra) {
   switch (step->kind) {
     case ETX_STEP_NFC:
     case ETX_STEP_NFD:
-    case ETX_STEP_LOWERCASE: *factor = 3; break;
+    case ETX_STEP_LOWERCASE:
+      *factor = 3;
+      break;
     case ETX_STEP_NFKC:
-    case ETX_STEP_NFKD: *factor = 11; break;
-    case ETX_STEP_BERT: *factor = 9; break;
+    case ETX_STEP_NFKD:
+      *factor = 11;
+      break;
+    case ETX_STEP_BERT:
+      *factor = 9;
+      break;
     case ETX_STEP_BYTES:
-    case ETX_STEP_BYTE_LEVEL: *factor = 2; *extra = 2; break;
-    case ETX_STEP_PRECOMPILED: *factor = 36; break;
+    case ETX_STEP_BYTE_LEVEL:
+      *factor = 2;
+      *extra = 2;
+      break;
+    case ETX_STEP_PRECOMPILED:
+      *factor = 36;
+      break;
     case ETX_STEP_REPLACE:
     case ETX_STEP_METASPACE:
-    case ETX_STEP_PREPEND: *factor = 1 + step->content.size; *extra = *factor; break;
-    default: break;
+    case ETX_STEP_PREPEND:
+      *factor = 1 + step->content.size;
+      *extra = *factor;
+      break;
+    default:
+      break;
   }
 }
 
@@ -258,11 +289,13 @@ static size_t capped_product(size_t a, size_t b) {
   return b != 0 && a > SIZE_MAX / 4 / b ? SIZE_MAX / 4 : a * b;
 }
 
-size_t etx_tokenizer_encode_needed(const etx_tokenizer* tokenizer, size_t text_bytes) {
+size_t etx_tokenizer_encode_needed(const etx_tokenizer* tokenizer,
+                                   size_t text_bytes) {
   const etx_tokenizer_content* const content = tokenizer->content;
   // A broken byte becomes the three bytes of U+FFFD.
   size_t bytes = capped_product(text_bytes, 3) + 64;
-  const etx_token_steps* const lists[2] = {&content->normalizer, &content->pre_tokenizer};
+  const etx_token_steps* const lists[2] = {&content->normalizer,
+                                           &content->pre_tokenizer};
   for (int list = 0; list < 2; ++list) {
     for (size_t i = 0; i < lists[list]->count; ++i) {
       size_t factor = 0, extra = 0;
@@ -270,7 +303,8 @@ size_t etx_tokenizer_encode_needed(const etx_tokenizer* tokenizer, size_t text_b
       bytes = capped_product(bytes, factor) + extra;
     }
   }
-  if (bytes < content->model.vocabulary.longest) bytes = content->model.vocabulary.longest;
+  if (bytes < content->model.vocabulary.longest)
+    bytes = content->model.vocabulary.longest;
   return capped_product(bytes + 32, ETX_WORK_TEXT_BYTES + ETX_WORK_TAIL_BYTES) +
          ETX_WORK_FIXED_BYTES;
 }
@@ -291,7 +325,8 @@ size_t etx_tokenizer_id_count(const etx_tokenizer* tokenizer) {
 int64_t etx_tokenizer_find(const etx_tokenizer* tokenizer, etx_text token) {
   const etx_added_tokens* const added = &tokenizer->content->added;
   for (size_t i = 0; i < added->count; ++i) {
-    if (etx_text_equal(added->tokens[i].content, token)) return added->tokens[i].id;
+    if (etx_text_equal(added->tokens[i].content, token))
+      return added->tokens[i].id;
   }
   return etx_vocabulary_find(&tokenizer->content->model.vocabulary, token);
 }

@@ -20,7 +20,7 @@ typedef struct etx_added_tokens {
   size_t count;
   uint32_t* sorted[2];  // positions in `tokens` by match; [1]: normalized
   size_t sorted_count[2];
-  uint32_t* by_id;      // position + 1 of an id, or 0
+  uint32_t* by_id;  // position + 1 of an id, or 0
 } etx_added_tokens;
 
 enum {
@@ -45,22 +45,21 @@ typedef struct etx_tokenizer_content {
   etx_token_steps normalizer, pre_tokenizer, decoder;
   etx_added_tokens added;
   etx_template single, pair;
-  bool trims;          // spans leave spaces out
-  bool prefix_space;   // but not the one that was put before a text
+  bool trims;         // spans leave spaces out
+  bool prefix_space;  // but not the one that was put before a text
   size_t id_count;
 } etx_tokenizer_content;
 
 // Reads `added_tokens`. `normalizer` is applied to those that ask for it.
-ETX_MUST_USE etx_status etx_added_tokens_load(etx_cursor_value list, size_t id_count,
-                                              const etx_token_steps* normalizer,
-                                              etx_arena* arena, etx_added_tokens* out,
-                                              etx_diag* diag);
+ETX_MUST_USE etx_status etx_added_tokens_load(
+    etx_cursor_value list, size_t id_count, const etx_token_steps* normalizer,
+    etx_arena* arena, etx_added_tokens* out, etx_diag* diag);
 // Divides the pieces that are text where added tokens stand.
 void etx_added_tokens_divide(const etx_added_tokens* added, bool normalized,
                              etx_encode_work* work);
 // The token of an id, or NULL.
-const etx_added_token* etx_added_token_at(const etx_added_tokens* added, uint32_t id,
-                                          size_t id_count);
+const etx_added_token* etx_added_token_at(const etx_added_tokens* added,
+                                          uint32_t id, size_t id_count);
 
 // Reads `post_processor` into templates and `trims`.
 ETX_MUST_USE etx_status etx_post_processor_load(etx_cursor_value value,

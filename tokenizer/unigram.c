@@ -18,11 +18,12 @@ static etx_text piece_at(const etx_token_model* model, size_t index) {
 static void sift_down(etx_token_model* model, size_t at, size_t count) {
   uint32_t* const ids = model->sorted;
   for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-    if (child + 1 < count &&
-        etx_text_compare(piece_at(model, child), piece_at(model, child + 1)) < 0) {
+    if (child + 1 < count && etx_text_compare(piece_at(model, child),
+                                              piece_at(model, child + 1)) < 0) {
       ++child;
     }
-    if (etx_text_compare(piece_at(model, at), piece_at(model, child)) >= 0) return;
+    if (etx_text_compare(piece_at(model, at), piece_at(model, child)) >= 0)
+      return;
     const uint32_t id = ids[at];
     ids[at] = ids[child];
     ids[child] = id;
@@ -43,8 +44,8 @@ void etx_unigram_sort(etx_token_model* model) {
 
 // Sorted pieces from `low` to `high` have the same first `depth` bytes. Keeps
 // those whose next byte is `byte`.
-static void narrow(const etx_token_model* model, size_t depth, uint8_t byte, size_t* low,
-                   size_t* high) {
+static void narrow(const etx_token_model* model, size_t depth, uint8_t byte,
+                   size_t* low, size_t* high) {
   size_t bounds[2];
   for (int upper = 0; upper < 2; ++upper) {
     size_t from = *low, to = *high;
@@ -79,7 +80,8 @@ static bool offer_pieces(const etx_token_model* model, etx_text text, size_t at,
     if (low == high) break;
     if (piece_at(model, low).size != depth + 1) continue;
     const etx_text piece = {text.data + at, depth + 1};
-    const uint32_t id = (uint32_t)etx_vocabulary_find(&model->vocabulary, piece);
+    const uint32_t id =
+        (uint32_t)etx_vocabulary_find(&model->vocabulary, piece);
     offer(&ways[at + depth + 1], model->scores[id] + ways[at].score, at, id);
     single = single || depth + 1 == character;
   }
@@ -87,7 +89,8 @@ static bool offer_pieces(const etx_token_model* model, etx_text text, size_t at,
 }
 
 static etx_status put_part(const etx_token_model* model, etx_encode_work* work,
-                           size_t begin, size_t end, etx_id_sink sink, etx_diag* diag) {
+                           size_t begin, size_t end, etx_id_sink sink,
+                           etx_diag* diag) {
   const etx_text part = {(const char*)work->now.bytes + begin, end - begin};
   const int32_t id = etx_vocabulary_find(&model->vocabulary, part);
   if (id >= 0) {
@@ -109,9 +112,10 @@ static etx_status put_part(const etx_token_model* model, etx_encode_work* work,
   return ETX_OK;
 }
 
-// Turns the links of the best way round, so that ways[begin].begin is the end of
-// the part that begins there. Unknown parts in a row become one.
-static void turn_round(const etx_token_model* model, best_way* ways, size_t size) {
+// Turns the links of the best way round, so that ways[begin].begin is the end
+// of the part that begins there. Unknown parts in a row become one.
+static void turn_round(const etx_token_model* model, best_way* ways,
+                       size_t size) {
   size_t end = size;
   uint32_t behind_id = UINT32_MAX;
   size_t behind_end = size;
@@ -133,13 +137,15 @@ static void turn_round(const etx_token_model* model, best_way* ways, size_t size
   }
 }
 
-etx_status etx_unigram_encode(const etx_token_model* model, etx_encode_work* work,
-                              size_t begin, size_t end, etx_id_sink sink,
-                              etx_diag* diag) {
+etx_status etx_unigram_encode(const etx_token_model* model,
+                              etx_encode_work* work, size_t begin, size_t end,
+                              etx_id_sink sink, etx_diag* diag) {
   const etx_text text = {(const char*)work->now.bytes + begin, end - begin};
   best_way* const ways = (void*)work->tail;
-  if ((text.size + 1) * sizeof *ways > work->tail_bytes) return etx_model_no_memory(diag);
-  for (size_t i = 0; i <= text.size; ++i) ways[i] = (best_way){0, UINT32_MAX, 0};
+  if ((text.size + 1) * sizeof *ways > work->tail_bytes)
+    return etx_model_no_memory(diag);
+  for (size_t i = 0; i <= text.size; ++i)
+    ways[i] = (best_way){0, UINT32_MAX, 0};
   for (size_t at = 0, size = 0; at < text.size; at += size) {
     size = etx_utf8_length((uint8_t)text.data[at]);
     if (offer_pieces(model, text, at, size, ways)) continue;

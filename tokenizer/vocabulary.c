@@ -7,14 +7,16 @@ size_t etx_hash_slots(size_t count) {
 }
 
 etx_status etx_vocabulary_init(etx_vocabulary* vocabulary, size_t entry_count,
-                               size_t id_count, etx_arena* arena, etx_diag* diag) {
+                               size_t id_count, etx_arena* arena,
+                               etx_diag* diag) {
   const size_t slots = etx_hash_slots(entry_count);
   vocabulary->id_count = id_count;
   vocabulary->slot_mask = slots - 1;
   vocabulary->longest = 0;
   vocabulary->tokens =
       etx_arena_take(arena, id_count * sizeof *vocabulary->tokens, 16);
-  vocabulary->slots = etx_arena_take(arena, slots * sizeof *vocabulary->slots, 16);
+  vocabulary->slots =
+      etx_arena_take(arena, slots * sizeof *vocabulary->slots, 16);
   if (arena->counting) return ETX_OK;
   if (vocabulary->tokens == NULL || vocabulary->slots == NULL) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
@@ -27,20 +29,25 @@ etx_status etx_vocabulary_init(etx_vocabulary* vocabulary, size_t entry_count,
 
 static uint32_t hash_of(etx_text text) {
   uint32_t hash = ETX_HASH_START;
-  for (size_t i = 0; i < text.size; ++i) hash = etx_hash_byte(hash, (uint8_t)text.data[i]);
+  for (size_t i = 0; i < text.size; ++i)
+    hash = etx_hash_byte(hash, (uint8_t)text.data[i]);
   return hash;
 }
 
 // The slot of the text, or the empty one where it would be.
-static uint32_t* slot_of(const etx_vocabulary* v, etx_text text, uint32_t hash) {
+static uint32_t* slot_of(const etx_vocabulary* v, etx_text text,
+                         uint32_t hash) {
   // The low bits of FNV-1a are its best mixed ones, but for the very last.
-  for (size_t at = (hash ^ hash >> 15) & v->slot_mask;; at = (at + 1) & v->slot_mask) {
+  for (size_t at = (hash ^ hash >> 15) & v->slot_mask;;
+       at = (at + 1) & v->slot_mask) {
     const uint32_t id = v->slots[at];
-    if (id == 0 || etx_text_equal(v->tokens[id - 1].text, text)) return &v->slots[at];
+    if (id == 0 || etx_text_equal(v->tokens[id - 1].text, text))
+      return &v->slots[at];
   }
 }
 
-void etx_vocabulary_add(etx_vocabulary* vocabulary, etx_text text, uint32_t id) {
+void etx_vocabulary_add(etx_vocabulary* vocabulary, etx_text text,
+                        uint32_t id) {
   // Two texts of one id would leave a slot whose text is another one's.
   if (vocabulary->tokens[id].text.data != NULL) return;
   uint32_t* const slot = slot_of(vocabulary, text, hash_of(text));
@@ -49,8 +56,8 @@ void etx_vocabulary_add(etx_vocabulary* vocabulary, etx_text text, uint32_t id) 
   if (text.size > vocabulary->longest) vocabulary->longest = text.size;
 }
 
-int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary, etx_text text,
-                                   uint32_t hash) {
+int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary,
+                                   etx_text text, uint32_t hash) {
   return (int32_t)*slot_of(vocabulary, text, hash) - 1;
 }
 
@@ -65,7 +72,8 @@ etx_text etx_vocabulary_at(const etx_vocabulary* vocabulary, uint32_t id) {
 
 int32_t etx_vocabulary_byte(const etx_vocabulary* vocabulary, uint8_t byte) {
   static const char digits[] = "0123456789ABCDEF";
-  const char text[6] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
+  const char text[6] = {'<', '0', 'x', digits[byte >> 4], digits[byte & 15],
+                        '>'};
   const etx_text name = {text, sizeof text};
   return etx_vocabulary_find(vocabulary, name);
 }

@@ -47,8 +47,8 @@ void etx_vocabulary_add(etx_vocabulary* vocabulary, etx_text text, uint32_t id);
 // The id of a text, or ETX_TOKEN_NONE.
 int32_t etx_vocabulary_find(const etx_vocabulary* vocabulary, etx_text text);
 // The same if its hash is known.
-int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary, etx_text text,
-                                   uint32_t hash);
+int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary,
+                                   etx_text text, uint32_t hash);
 // The text of an id; data NULL: none has it.
 etx_text etx_vocabulary_at(const etx_vocabulary* vocabulary, uint32_t id);
 // The id of the token <0xHH>, or ETX_TOKEN_NONE.

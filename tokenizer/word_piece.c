@@ -1,12 +1,12 @@
 // WordPiece: the longest token that the word begins with, then the longest with
-// the prefix that the rest begins with, and so on; a word that cannot be divided
-// so is unknown as a whole.
+// the prefix that the rest begins with, and so on; a word that cannot be
+// divided so is unknown as a whole.
 
 #include "tokenizer/model_data.h"
 
 // The longest token at `at`; *out_end is its end.
-static int32_t longest_at(const etx_token_model* model, etx_text word, size_t at,
-                          char* buffer, size_t* out_end) {
+static int32_t longest_at(const etx_token_model* model, etx_text word,
+                          size_t at, char* buffer, size_t* out_end) {
   const etx_vocabulary* const v = &model->vocabulary;
   const size_t prefix = at > 0 ? model->prefix.size : 0;
   if (prefix > v->longest) return ETX_TOKEN_NONE;
@@ -32,9 +32,9 @@ static int32_t longest_at(const etx_token_model* model, etx_text word, size_t at
   return found;
 }
 
-etx_status etx_word_piece_encode(const etx_token_model* model, etx_encode_work* work,
-                                 size_t begin, size_t end, etx_id_sink sink,
-                                 etx_diag* diag) {
+etx_status etx_word_piece_encode(const etx_token_model* model,
+                                 etx_encode_work* work, size_t begin,
+                                 size_t end, etx_id_sink sink, etx_diag* diag) {
   const etx_text word = {(const char*)work->now.bytes + begin, end - begin};
   uint32_t* const parts = (void*)work->tail;  // id, end of each
   const size_t limit = work->tail_bytes / (2 * sizeof *parts);
@@ -64,7 +64,8 @@ etx_status etx_word_piece_encode(const etx_token_model* model, etx_encode_work* 
   }
   for (size_t i = 0; i < count; ++i) {
     const size_t from = i == 0 ? 0 : parts[2 * i - 1];
-    sink.put(sink.context, parts[2 * i], begin + from, begin + parts[2 * i + 1]);
+    sink.put(sink.context, parts[2 * i], begin + from,
+             begin + parts[2 * i + 1]);
   }
   return ETX_OK;
 }

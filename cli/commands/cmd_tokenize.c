@@ -13,9 +13,12 @@
 #include "tokenizer/tokenizer.h"
 
 static const char about[] =
-    "Encodes a text with a tokenizer.json, the format of Hugging Face's package\n"
-    "tokenizers, and prints its ids. Without TEXT, standard input is read to its\n"
-    "end. --decode reads ids instead, with spaces between them, and prints their\n"
+    "Encodes a text with a tokenizer.json, the format of Hugging Face's "
+    "package\n"
+    "tokenizers, and prints its ids. Without TEXT, standard input is read to "
+    "its\n"
+    "end. --decode reads ids instead, with spaces between them, and prints "
+    "their\n"
     "text without special tokens.\n";
 
 static const char examples[] =
@@ -35,16 +38,17 @@ typedef struct tokenize_job {
   const tokenize_options* options;
   etx_tokenizer tokenizer;
   void* block;
-  char* input;       // standard input, or NULL
+  char* input;  // standard input, or NULL
   etx_text text;
-  void* memory;      // of a call
+  void* memory;  // of a call
   uint32_t* ids;
   etx_token_span* spans;
   etx_diag diag;
 } tokenize_job;
 
 static etx_status no_memory(tokenize_job* job) {
-  return etx_diag_fail(&job->diag, ETX_HOST_FAILED, "the system has too little memory");
+  return etx_diag_fail(&job->diag, ETX_HOST_FAILED,
+                       "the system has too little memory");
 }
 
 static etx_status read_input(tokenize_job* job) {
@@ -75,7 +79,8 @@ static etx_status read_input(tokenize_job* job) {
 static etx_status load(tokenize_job* job) {
   etx_mapped_file file;
   size_t bytes = 0;
-  etx_status status = etx_mapped_file_open(&file, job->options->path, &job->diag);
+  etx_status status =
+      etx_mapped_file_open(&file, job->options->path, &job->diag);
   if (status != ETX_OK) return status;
   status = etx_tokenizer_needed(file.bytes, &bytes, &job->diag);
   if (status == ETX_OK) {
@@ -83,7 +88,8 @@ static etx_status load(tokenize_job* job) {
     const etx_bytes_mut block = {job->block, bytes};
     status = job->block == NULL
                  ? no_memory(job)
-                 : etx_tokenizer_init(&job->tokenizer, file.bytes, block, &job->diag);
+                 : etx_tokenizer_init(&job->tokenizer, file.bytes, block,
+                                      &job->diag);
   }
   etx_mapped_file_close(&file);
   return status;
@@ -119,7 +125,8 @@ static etx_status encode(tokenize_job* job, etx_encode_output* output) {
     output->spans = job->spans;
     etx_diag_init(&job->diag);
     const etx_bytes_mut memory = {job->memory, size};
-    status = etx_tokenizer_encode(&job->tokenizer, &request, memory, output, &job->diag);
+    status = etx_tokenizer_encode(&job->tokenizer, &request, memory, output,
+                                  &job->diag);
     if (status == ETX_OUT_OF_RANGE && output->count > output->capacity) {
       output->capacity = output->count;
     } else if (status != ETX_OUT_OF_MEMORY || size == needed) {
@@ -129,7 +136,8 @@ static etx_status encode(tokenize_job* job, etx_encode_output* output) {
   return status;
 }
 
-static bool print_json(const tokenize_job* job, const etx_encode_output* output) {
+static bool print_json(const tokenize_job* job,
+                       const etx_encode_output* output) {
   json_t* const root = json_object();
   json_t* const ids = json_array();
   json_t* const offsets = json_array();
@@ -149,7 +157,8 @@ static bool print_json(const tokenize_job* job, const etx_encode_output* output)
   return etx_json_print(root);
 }
 
-static etx_exit print_ids(const tokenize_job* job, const etx_encode_output* output) {
+static etx_exit print_ids(const tokenize_job* job,
+                          const etx_encode_output* output) {
   if (job->options->json) {
     return print_json(job, output) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
   }
@@ -200,14 +209,16 @@ static etx_status decode(tokenize_job* job, etx_text* out) {
   if (status != ETX_OK) return status;
   const size_t needed = etx_tokenizer_decode_needed(&job->tokenizer, count);
   const etx_decode_request request = {job->ids, count, true};
-  for (size_t size = 64 * count + 65536;; size = size > needed / 4 ? needed : 4 * size) {
+  for (size_t size = 64 * count + 65536;;
+       size = size > needed / 4 ? needed : 4 * size) {
     if (size > needed) size = needed;
     free(job->memory);
     job->memory = malloc(size);
     if (job->memory == NULL) return no_memory(job);
     etx_diag_init(&job->diag);
     const etx_bytes_mut memory = {job->memory, size};
-    status = etx_tokenizer_decode(&job->tokenizer, &request, memory, out, &job->diag);
+    status = etx_tokenizer_decode(&job->tokenizer, &request, memory, out,
+                                  &job->diag);
     if (status != ETX_OUT_OF_MEMORY || size == needed) return status;
   }
 }
@@ -223,7 +234,8 @@ static etx_exit tokenize(tokenize_job* job) {
   if (status == ETX_OK) {
     status = job->options->decode ? decode(job, &text) : encode(job, &output);
   }
-  if (status != ETX_OK) return etx_error_report("tokenize", NULL, status, &job->diag);
+  if (status != ETX_OK)
+    return etx_error_report("tokenize", NULL, status, &job->diag);
   if (!job->options->decode) return print_ids(job, &output);
   if (job->options->json) {
     json_t* const root = json_object();
@@ -241,16 +253,18 @@ int etx_cmd_tokenize(int argc, char** argv) {
       .command = "tokenize",
       .about = about,
       .examples = examples,
-      .positionals = ETX_POSITIONALS({"FILE", "a tokenizer.json", &options.path, true},
-                                     {"TEXT", "the text, or ids with --decode",
-                                      &options.text, false}),
+      .positionals = ETX_POSITIONALS(
+          {"FILE", "a tokenizer.json", &options.path, true},
+          {"TEXT", "the text, or ids with --decode", &options.text, false}),
       .options = ETX_OPTIONS(
           ETX_FLAG("decode", 0, "turn ids into text", &options.decode),
-          ETX_FLAG("offsets", 0, "print a line for each id: its bytes and its token",
+          ETX_FLAG("offsets", 0,
+                   "print a line for each id: its bytes and its token",
                    &options.offsets),
           ETX_FLAG("no-special-tokens", 0, "leave out what is put around texts",
                    &options.no_special_tokens),
-          ETX_TEXT("pair", 0, "TEXT", "encode a second text with it", &options.pair),
+          ETX_TEXT("pair", 0, "TEXT", "encode a second text with it",
+                   &options.pair),
           ETX_FLAG("json", 0, "print JSON", &options.json)),
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);

@@ -1,5 +1,5 @@
-// A tokenizer in memory of its own, for tests. Every block has exactly the bytes
-// that were asked for, so that a sanitizer sees each access outside.
+// A tokenizer in memory of its own, for tests. Every block has exactly the
+// bytes that were asked for, so that a sanitizer sees each access outside.
 
 #ifndef ETX_TESTS_TOKENIZER_LOADED_TOKENIZER_H
 #define ETX_TESTS_TOKENIZER_LOADED_TOKENIZER_H
@@ -24,9 +24,11 @@ typedef struct loaded_tokenizer {
 } loaded_tokenizer;
 
 // Reads tests/data/tokenizers/<name><ending>; the caller frees it.
-static inline etx_bytes_mut read_recorded(const char* name, const char* ending) {
+static inline etx_bytes_mut read_recorded(const char* name,
+                                          const char* ending) {
   char path[512];
-  snprintf(path, sizeof path, "%s/tokenizers/%s%s", ETX_TEST_DATA, name, ending);
+  snprintf(path, sizeof path, "%s/tokenizers/%s%s", ETX_TEST_DATA, name,
+           ending);
   FILE* const file = fopen(path, "rb");
   assert_non_null(file);
   fseek(file, 0, SEEK_END);
@@ -40,8 +42,8 @@ static inline etx_bytes_mut read_recorded(const char* name, const char* ending) 
 }
 
 // Loads a file; the caller frees `block` in any case.
-static inline etx_status load_tokenizer(loaded_tokenizer* loaded, etx_bytes file,
-                                        etx_diag* diag) {
+static inline etx_status load_tokenizer(loaded_tokenizer* loaded,
+                                        etx_bytes file, etx_diag* diag) {
   loaded->block = NULL;
   etx_status status = etx_tokenizer_needed(file, &loaded->bytes, diag);
   if (status != ETX_OK || loaded->bytes > (size_t)1 << 28) return status;
@@ -61,10 +63,12 @@ typedef struct test_encoding {
   size_t count;
 } test_encoding;
 
-static inline etx_status encode_for_test(const loaded_tokenizer* loaded, etx_text text,
-                                         bool special, size_t memory_bytes,
+static inline etx_status encode_for_test(const loaded_tokenizer* loaded,
+                                         etx_text text, bool special,
+                                         size_t memory_bytes,
                                          test_encoding* out, etx_diag* diag) {
-  const etx_encode_request request = {.text = text, .no_special_tokens = !special};
+  const etx_encode_request request = {.text = text,
+                                      .no_special_tokens = !special};
   etx_encode_output output = {out->ids, out->spans, out->types, OUTPUT_MAX, 0};
   etx_bytes_mut memory = {malloc(memory_bytes), memory_bytes};
   assert_non_null(memory.data);

@@ -16,14 +16,15 @@ static uint32_t read_number(const uint8_t** at) {
 
 static void check_text(const char* name, etx_text expected, etx_text found) {
   if (!etx_text_equal(expected, found)) {
-    fail_msg("%s: decoded '%.*s', expected '%.*s'", name, (int)found.size, found.data,
-             (int)expected.size, expected.data);
+    fail_msg("%s: decoded '%.*s', expected '%.*s'", name, (int)found.size,
+             found.data, (int)expected.size, expected.data);
   }
 }
 
 // What a stream shows is in the end what all ids decode to.
-static void check_stream(const char* name, const loaded_tokenizer* loaded, size_t count,
-                         etx_text expected, etx_bytes_mut memory) {
+static void check_stream(const char* name, const loaded_tokenizer* loaded,
+                         size_t count, etx_text expected,
+                         etx_bytes_mut memory) {
   etx_token_stream stream;
   char* const all = malloc(expected.size + 64);
   size_t size = 0;
@@ -31,7 +32,8 @@ static void check_stream(const char* name, const loaded_tokenizer* loaded, size_
   for (size_t i = 0; i <= count; ++i) {
     etx_text text;
     if (i < count) {
-      assert_ok(etx_token_stream_push(&stream, encoding.ids[i], memory, &text, &diag));
+      assert_ok(etx_token_stream_push(&stream, encoding.ids[i], memory, &text,
+                                      &diag));
     } else {
       assert_ok(etx_token_stream_end(&stream, memory, &text, &diag));
     }
@@ -51,22 +53,26 @@ static void check_case(const char* name, const loaded_tokenizer* loaded,
   const uint32_t decoded_size = read_number(at);
   const etx_text text = {(const char*)*at, text_size};
   *at += text_size;
-  assert_ok(encode_for_test(loaded, text, special,
-                            etx_tokenizer_encode_needed(&loaded->tokenizer, text_size),
-                            &encoding, &diag));
+  assert_ok(encode_for_test(
+      loaded, text, special,
+      etx_tokenizer_encode_needed(&loaded->tokenizer, text_size), &encoding,
+      &diag));
   assert_int_equal(encoding.count, count);
-  for (uint32_t i = 0; i < count; ++i) assert_int_equal(encoding.ids[i], read_number(at));
+  for (uint32_t i = 0; i < count; ++i)
+    assert_int_equal(encoding.ids[i], read_number(at));
   for (uint32_t i = 0; i < count; ++i) {
     assert_int_equal(encoding.spans[i].begin, read_number(at));
     assert_int_equal(encoding.spans[i].end, read_number(at));
   }
   const etx_text decoded = {(const char*)*at, decoded_size};
   *at += decoded_size;
-  const size_t needed = etx_tokenizer_decode_needed(&loaded->tokenizer, count + 64);
+  const size_t needed =
+      etx_tokenizer_decode_needed(&loaded->tokenizer, count + 64);
   const etx_bytes_mut memory = {malloc(needed), needed};
   const etx_decode_request request = {encoding.ids, count, true};
   etx_text found;
-  assert_ok(etx_tokenizer_decode(&loaded->tokenizer, &request, memory, &found, &diag));
+  assert_ok(etx_tokenizer_decode(&loaded->tokenizer, &request, memory, &found,
+                                 &diag));
   check_text(name, decoded, found);
   // Steps that look at all tokens at once cannot show text before the end.
   const bool whole = strcmp(name, "gpt2") == 0 || strcmp(name, "qwen2") == 0 ||
@@ -81,7 +87,8 @@ static void recorded_answers_are_given(void** state) {
     loaded_tokenizer loaded;
     const etx_bytes_mut file = read_recorded(names[i], ".json");
     const etx_bytes_mut cases = read_recorded(names[i], ".cases");
-    assert_ok(load_tokenizer(&loaded, (etx_bytes){file.data, file.size}, &diag));
+    assert_ok(
+        load_tokenizer(&loaded, (etx_bytes){file.data, file.size}, &diag));
     free(file.data);  // init has copied what it needs
     const uint8_t* at = cases.data;
     while (at < cases.data + cases.size) check_case(names[i], &loaded, &at);
@@ -92,7 +99,8 @@ static void recorded_answers_are_given(void** state) {
 
 // ---- one small tokenizer ----
 
-#define WORDS "\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"\xC3\xA9\":1,\"?\":2}"
+#define WORDS \
+  "\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"\xC3\xA9\":1,\"?\":2}"
 
 static void open_text(loaded_tokenizer* loaded, const char* json) {
   assert_ok(load_tokenizer(
@@ -102,12 +110,16 @@ static void open_text(loaded_tokenizer* loaded, const char* json) {
 static void broken_utf8_is_read_as_replacement(void** state) {
   loaded_tokenizer loaded;
   (void)state;
-  open_text(&loaded,
-            "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\".\"},"
-            "\"behavior\":\"Isolated\",\"invert\":false},\"model\":{\"type\":"
-            "\"WordLevel\",\"vocab\":{\"a\":0,\"\xEF\xBF\xBD\":1}}}");
+  open_text(
+      &loaded,
+      "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\".\"},"
+      "\"behavior\":\"Isolated\",\"invert\":false},\"model\":{\"type\":"
+      "\"WordLevel\",\"vocab\":{\"a\":0,\"\xEF\xBF\xBD\":1}}}");
   // As b"a\xe2\x82a\xff\xc0\xafa".decode(errors="replace") in Python.
-  const etx_text text = etx_text_of("a\xE2\x82" "a\xFF\xC0\xAF" "a");
+  const etx_text text = etx_text_of(
+      "a\xE2\x82"
+      "a\xFF\xC0\xAF"
+      "a");
   assert_ok(encode_for_test(&loaded, text, true, 65536, &encoding, &diag));
   const uint32_t ids[] = {0, 1, 0, 1, 1, 1, 0};
   assert_int_equal(encoding.count, 7);
@@ -121,8 +133,9 @@ static void unknown_text_without_a_token_is_refused(void** state) {
   loaded_tokenizer loaded;
   (void)state;
   open_text(&loaded, "{\"model\":{" WORDS "}}");
-  assert_status(encode_for_test(&loaded, etx_text_of("b"), true, 65536, &encoding, &diag),
-                ETX_BAD_ARGUMENT);
+  assert_status(
+      encode_for_test(&loaded, etx_text_of("b"), true, 65536, &encoding, &diag),
+      ETX_BAD_ARGUMENT);
   assert_int_equal(etx_tokenizer_find(&loaded.tokenizer, etx_text_of("?")), 2);
   assert_int_equal(etx_tokenizer_find(&loaded.tokenizer, etx_text_of("b")), -1);
   assert_null(etx_tokenizer_token(&loaded.tokenizer, 99).data);
@@ -135,7 +148,8 @@ static void too_little_memory_is_refused_at_every_size(void** state) {
   const etx_text text = etx_text_of("Hello WORLD, don't [MASK] \xE4\xB8\x96");
   (void)state;
   assert_ok(load_tokenizer(&loaded, (etx_bytes){file.data, file.size}, &diag));
-  const size_t needed = etx_tokenizer_encode_needed(&loaded.tokenizer, text.size);
+  const size_t needed =
+      etx_tokenizer_encode_needed(&loaded.tokenizer, text.size);
   bool fits = false;
   for (size_t bytes = 1; bytes <= needed; bytes += bytes < 4096 ? 97 : 13) {
     const etx_status status =
@@ -161,7 +175,8 @@ static void a_long_run_takes_little_time(void** state) {
   const etx_bytes_mut memory = {malloc(needed), needed};
   const etx_encode_request request = {.text = {run, RUN}};
   etx_encode_output output = {ids, NULL, NULL, RUN + 1, 0};
-  assert_ok(etx_tokenizer_encode(&loaded.tokenizer, &request, memory, &output, &diag));
+  assert_ok(etx_tokenizer_encode(&loaded.tokenizer, &request, memory, &output,
+                                 &diag));
   assert_true(output.count > 0 && output.count <= RUN + 1);
   free(memory.data);
   free(ids);
@@ -174,13 +189,16 @@ static void more_ids_than_room_are_counted(void** state) {
   loaded_tokenizer loaded;
   uint32_t ids[2] = {77, 77};
   (void)state;
-  open_text(&loaded, "{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{" WORDS
-                     "}}");
+  open_text(
+      &loaded,
+      "{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{" WORDS
+      "}}");
   _Alignas(16) static uint8_t block[65536];
   const etx_encode_request request = {.text = etx_text_of("a ? a")};
   etx_encode_output output = {ids, NULL, NULL, 1, 0};
   assert_status(etx_tokenizer_encode(&loaded.tokenizer, &request,
-                                     (etx_bytes_mut){block, sizeof block}, &output, &diag),
+                                     (etx_bytes_mut){block, sizeof block},
+                                     &output, &diag),
                 ETX_OUT_OF_RANGE);
   assert_int_equal(output.count, 3);
   assert_int_equal(ids[0], 0);
@@ -194,27 +212,31 @@ static void more_ids_than_room_are_counted(void** state) {
 static void refuse(const char* json, etx_status status, const char* part) {
   loaded_tokenizer loaded;
   assert_refused(
-      load_tokenizer(&loaded, (etx_bytes){(const uint8_t*)json, strlen(json)}, &diag),
+      load_tokenizer(&loaded, (etx_bytes){(const uint8_t*)json, strlen(json)},
+                     &diag),
       status, part);
   free(loaded.block);
 }
 
-#define SPLIT(pattern)                                                         \
-  "{\"model\":{" WORDS "},\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{" \
+#define SPLIT(pattern)                                    \
+  "{\"model\":{" WORDS                                    \
+  "},\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{" \
   "\"Regex\":\"" pattern "\"},\"behavior\":\"Isolated\"}}"
 
 static void wrong_files_are_refused_with_the_reason(void** state) {
   (void)state;
   refuse("{\"model\":", ETX_BAD_FILE, "at byte 9: expected a value");
   refuse("{\"model\":{}} x", ETX_BAD_FILE, "the end of the file");
-  refuse("{\"model\":{\"type\":\"Markov\",\"vocab\":{}}}", ETX_UNSUPPORTED, "none of BPE");
+  refuse("{\"model\":{\"type\":\"Markov\",\"vocab\":{}}}", ETX_UNSUPPORTED,
+         "none of BPE");
   refuse("{}", ETX_BAD_FILE, "has no 'vocab'");
-  refuse("{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":-1}}}", ETX_BAD_FILE,
-         "no integer");
-  refuse("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
-         ETX_BAD_FILE, "rule 0 of 'merges'");
-  refuse("{\"model\":{" WORDS "},\"normalizer\":{\"type\":\"Nmt\"}}", ETX_UNSUPPORTED,
-         "'Nmt'");
+  refuse("{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":-1}}}",
+         ETX_BAD_FILE, "no integer");
+  refuse(
+      "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
+      ETX_BAD_FILE, "rule 0 of 'merges'");
+  refuse("{\"model\":{" WORDS "},\"normalizer\":{\"type\":\"Nmt\"}}",
+         ETX_UNSUPPORTED, "'Nmt'");
   refuse(SPLIT("a(?<=b)"), ETX_UNSUPPORTED, "at byte 3");
   refuse(SPLIT("(a*)*"), ETX_UNSUPPORTED, "can be empty");
   refuse(SPLIT("[a"), ETX_UNSUPPORTED, "']' is missing");
@@ -227,10 +249,9 @@ static void a_pattern_that_backtracks_forever_is_stopped(void** state) {
   (void)state;
   memset(text, 'a', sizeof text);
   open_text(&loaded, SPLIT("(?:a|aa)+b"));
-  assert_refused(
-      encode_for_test(&loaded, (etx_text){text, sizeof text}, true, 4 << 20, &encoding,
-                      &diag),
-      ETX_OUT_OF_RANGE, "more steps");
+  assert_refused(encode_for_test(&loaded, (etx_text){text, sizeof text}, true,
+                                 4 << 20, &encoding, &diag),
+                 ETX_OUT_OF_RANGE, "more steps");
   free(loaded.block);
 }
 #endif

@@ -21,9 +21,20 @@ static uint32_t draw(uint32_t below) {
 }
 
 static void draw_text(char* text, size_t size) {
-  static const char* const parts[] = {"a", " ", "\n", "\xC3\xA9", "\xE2\x96\x81", "\xFF",
-                                      "\xF0\x9F\x98\x80", "don't", "[MASK]", "\xCC\x81",
-                                      "<0x41>", "\xE4\xB8\x96", "12", "##"};
+  static const char* const parts[] = {"a",
+                                      " ",
+                                      "\n",
+                                      "\xC3\xA9",
+                                      "\xE2\x96\x81",
+                                      "\xFF",
+                                      "\xF0\x9F\x98\x80",
+                                      "don't",
+                                      "[MASK]",
+                                      "\xCC\x81",
+                                      "<0x41>",
+                                      "\xE4\xB8\x96",
+                                      "12",
+                                      "##"};
   size_t at = 0;
   while (at < size) {
     const char* const part = parts[draw(sizeof parts / sizeof parts[0])];
@@ -40,9 +51,15 @@ static void damage(uint8_t* bytes, size_t size) {
     const uint32_t near = draw(2) == 0 ? 3000 : (uint32_t)size;
     const size_t at = draw(near < size ? near : (uint32_t)size);
     switch (draw(4)) {
-      case 0: bytes[at] = (uint8_t)draw(256); break;
-      case 1: bytes[at] ^= (uint8_t)(1u << draw(8)); break;
-      case 2: bytes[at] = (uint8_t)likely[draw(sizeof likely - 1)]; break;
+      case 0:
+        bytes[at] = (uint8_t)draw(256);
+        break;
+      case 1:
+        bytes[at] ^= (uint8_t)(1u << draw(8));
+        break;
+      case 2:
+        bytes[at] = (uint8_t)likely[draw(sizeof likely - 1)];
+        break;
       default: {
         // A part of the file at another place.
         const size_t from = draw((uint32_t)size), length = draw(40);
@@ -62,7 +79,8 @@ static void use(const loaded_tokenizer* loaded) {
   const size_t needed = etx_tokenizer_encode_needed(&loaded->tokenizer, size);
   const size_t bytes = needed > (4 << 20) ? 4 << 20 : needed;
   etx_diag_init(&diag);
-  const etx_status status = encode_for_test(loaded, input, draw(2) == 0, bytes, &encoding, &diag);
+  const etx_status status =
+      encode_for_test(loaded, input, draw(2) == 0, bytes, &encoding, &diag);
   if (status != ETX_OK) return;
   for (size_t i = 0; i < encoding.count; ++i) {
     assert_true(encoding.spans[i].begin <= encoding.spans[i].end);
@@ -70,10 +88,11 @@ static void use(const loaded_tokenizer* loaded) {
   }
   const size_t room = 1 << 18;
   const etx_bytes_mut memory = {malloc(room), room};
-  const etx_decode_request request = {encoding.ids, encoding.count, draw(2) == 0};
+  const etx_decode_request request = {encoding.ids, encoding.count,
+                                      draw(2) == 0};
   etx_text decoded = {NULL, 0};
-  if (etx_tokenizer_decode(&loaded->tokenizer, &request, memory, &decoded, &diag) ==
-      ETX_OK) {
+  if (etx_tokenizer_decode(&loaded->tokenizer, &request, memory, &decoded,
+                           &diag) == ETX_OK) {
     assert_true(decoded.size <= room);
   }
   free(memory.data);
@@ -91,7 +110,8 @@ static void damaged_files_do_no_harm(void** state) {
       memcpy(copy, file.data, size);
       if (round > 0) damage(copy, size > 0 ? size : 1);
       etx_diag_init(&diag);
-      const etx_status status = load_tokenizer(&loaded, (etx_bytes){copy, size}, &diag);
+      const etx_status status =
+          load_tokenizer(&loaded, (etx_bytes){copy, size}, &diag);
       free(copy);
       if (status == ETX_OK && loaded.block != NULL) {
         ++accepted;
@@ -107,6 +127,7 @@ static void damaged_files_do_no_harm(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(damaged_files_do_no_harm)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(damaged_files_do_no_harm)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

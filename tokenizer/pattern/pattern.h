@@ -1,11 +1,12 @@
-// Regular expressions of tokenizers, in the syntax of Oniguruma that the package
-// `tokenizers` uses: a backtracking matcher without recursion.
+// Regular expressions of tokenizers, in the syntax of Oniguruma that the
+// package `tokenizers` uses: a backtracking matcher without recursion.
 //
-// Taken: literals, '.', classes with ranges and negation, \p{..} and \P{..} of a
-// general category, \s \S \d \D \w \W, groups, alternation, the quantifiers
+// Taken: literals, '.', classes with ranges and negation, \p{..} and \P{..} of
+// a general category, \s \S \d \D \w \W, groups, alternation, the quantifiers
 // ? * + {n,m} greedy, lazy (?) and possessive (+), lookahead, atomic groups,
 // (?i:..) for ASCII letters, ^ $ \A \z \Z \b \B. All else is refused with its
-// position: look-behind, back-references, and a repeated group that can be empty.
+// position: look-behind, back-references, and a repeated group that can be
+// empty.
 //
 // Work is bounded: a search that tries more than ETX_PATTERN_STEPS_FIXED +
 // ETX_PATTERN_STEPS_PER_BYTE x size steps for one text ends with an error.
@@ -32,10 +33,10 @@ typedef struct etx_pattern_range {
 
 // A set of characters: what its parts have, or lack if `negated`.
 typedef struct etx_pattern_set {
-  uint32_t ascii[4];     // the answer for code points below 128
-  uint32_t categories;   // one bit for each general category
-  uint32_t flags;        // of etx_unicode_kind_of: a character with one is in
-  uint32_t lacks;        // a character without one of these is in
+  uint32_t ascii[4];    // the answer for code points below 128
+  uint32_t categories;  // one bit for each general category
+  uint32_t flags;       // of etx_unicode_kind_of: a character with one is in
+  uint32_t lacks;       // a character without one of these is in
   uint16_t range_first, range_count;
   bool negated;
 } etx_pattern_set;
@@ -67,16 +68,17 @@ ETX_MUST_USE etx_status etx_pattern_compile(etx_text text, etx_arena* arena,
 typedef struct etx_pattern_search {
   const etx_pattern* pattern;
   etx_bytes text;
-  etx_bytes_mut stack;   // aligned to 8
-  uint64_t steps;        // that are left
-  size_t used;           // frames of the stack, while a match is tried
-  etx_status status;     // OUT_OF_RANGE: too many steps; OUT_OF_MEMORY: stack
+  etx_bytes_mut stack;  // aligned to 8
+  uint64_t steps;       // that are left
+  size_t used;          // frames of the stack, while a match is tried
+  etx_status status;    // OUT_OF_RANGE: too many steps; OUT_OF_MEMORY: stack
 } etx_pattern_search;
 
-void etx_pattern_search_init(etx_pattern_search* search, const etx_pattern* pattern,
-                             etx_bytes text, etx_bytes_mut stack);
+void etx_pattern_search_init(etx_pattern_search* search,
+                             const etx_pattern* pattern, etx_bytes text,
+                             etx_bytes_mut stack);
 // Finds the first match at or after `from`. False: none, or search->status.
-bool etx_pattern_find(etx_pattern_search* search, size_t from, size_t* out_begin,
-                      size_t* out_end);
+bool etx_pattern_find(etx_pattern_search* search, size_t from,
+                      size_t* out_begin, size_t* out_end);
 
 #endif

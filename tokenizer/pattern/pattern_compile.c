@@ -13,10 +13,10 @@ typedef struct group {
   size_t begin;        // its first instruction
   size_t alternative;  // first instruction of the present alternative
   size_t jumps;        // 1 + the last jump to its end, linked by `second`; or 0
-  bool inner;          // a look or an atomic group: has an instruction before it
-  bool ignore_case;    // as it was before
-  size_t least;        // characters of its shortest alternative so far
-  size_t here;         // characters of the present alternative at least
+  bool inner;        // a look or an atomic group: has an instruction before it
+  bool ignore_case;  // as it was before
+  size_t least;      // characters of its shortest alternative so far
+  size_t here;       // characters of the present alternative at least
 } group;
 
 typedef struct compiler {
@@ -27,8 +27,8 @@ typedef struct compiler {
   group groups[GROUP_DEPTH_MAX];
   size_t depth;
   bool ignore_case;
-  size_t atom;         // first instruction of the last atom
-  size_t atom_least;   // characters that it takes at least
+  size_t atom;        // first instruction of the last atom
+  size_t atom_least;  // characters that it takes at least
   bool has_atom;
   etx_diag* diag;
 } compiler;
@@ -41,7 +41,9 @@ static size_t code_bound(size_t size) {
 
 static size_t least_of(size_t a, size_t b) { return a < b ? a : b; }
 
-static size_t set_bound(size_t size) { return least_of(size + 2, ETX_PATTERN_SETS_MAX); }
+static size_t set_bound(size_t size) {
+  return least_of(size + 2, ETX_PATTERN_SETS_MAX);
+}
 
 static size_t range_bound(size_t size) {
   return least_of(2 * size + 2, ETX_PATTERN_RANGES_MAX);
@@ -123,13 +125,15 @@ static etx_status add_folded(compiler* c, etx_pattern_set* set, uint32_t code) {
   if (!is_letter(code)) return status;
   const uint32_t lower = code | 0x20;
   if (status == ETX_OK) status = add_range(c, set, code ^ 0x20, code ^ 0x20);
-  if (status == ETX_OK && lower == 's') status = add_range(c, set, 0x17F, 0x17F);
-  if (status == ETX_OK && lower == 'k') status = add_range(c, set, 0x212A, 0x212A);
+  if (status == ETX_OK && lower == 's')
+    status = add_range(c, set, 0x17F, 0x17F);
+  if (status == ETX_OK && lower == 'k')
+    status = add_range(c, set, 0x212A, 0x212A);
   return status;
 }
 
-static void add_property(etx_pattern_set* set, uint32_t categories, uint32_t flag,
-                         bool lacking) {
+static void add_property(etx_pattern_set* set, uint32_t categories,
+                         uint32_t flag, bool lacking) {
   if (flag == 0) {
     const uint32_t all = (1u << ETX_CATEGORY_COUNT) - 1;
     set->categories |= lacking ? all & ~categories : categories;
@@ -156,14 +160,19 @@ static uint32_t categories_of(etx_text name) {
 }
 
 // \p{..}; `at` is behind the p.
-static etx_status read_property(compiler* c, etx_pattern_set* set, bool lacking) {
-  static const struct { const char* name; const char* category; } longer[] = {
-      {"Letter", "L"}, {"Mark", "M"}, {"Number", "N"}, {"Punctuation", "P"},
-      {"Symbol", "S"}, {"Separator", "Z"}, {"Punct", "P"}, {"Other", "C"}};
+static etx_status read_property(compiler* c, etx_pattern_set* set,
+                                bool lacking) {
+  static const struct {
+    const char* name;
+    const char* category;
+  } longer[] = {{"Letter", "L"},      {"Mark", "M"},   {"Number", "N"},
+                {"Punctuation", "P"}, {"Symbol", "S"}, {"Separator", "Z"},
+                {"Punct", "P"},       {"Other", "C"}};
   if (!skip(c, "{")) return refuse(c, "expected '{' behind \\p");
   if (skip(c, "^")) lacking = !lacking;
   etx_text name = {c->text.data + c->at, 0};
-  while (c->at + name.size < c->text.size && name.data[name.size] != '}') ++name.size;
+  while (c->at + name.size < c->text.size && name.data[name.size] != '}')
+    ++name.size;
   for (size_t i = 0; i < sizeof longer / sizeof longer[0]; ++i) {
     if (etx_text_is(name, longer[i].name)) {
       const size_t size = name.size;
@@ -226,10 +235,10 @@ static etx_status read_code(compiler* c, uint32_t* out) {
   return ETX_OK;
 }
 
-// An escape behind its backslash: a class is added to the set, and *out_class is
-// true; else *out_code is its character.
-static etx_status read_escape(compiler* c, etx_pattern_set* set, bool* out_class,
-                              uint32_t* out_code) {
+// An escape behind its backslash: a class is added to the set, and *out_class
+// is true; else *out_code is its character.
+static etx_status read_escape(compiler* c, etx_pattern_set* set,
+                              bool* out_class, uint32_t* out_code) {
   *out_class = true;
   if (!more(c)) return refuse(c, "nothing behind the backslash");
   const char kind = c->text.data[c->at];
@@ -241,7 +250,8 @@ static etx_status read_escape(compiler* c, etx_pattern_set* set, bool* out_class
   }
   if (lower == 's' || lower == 'w') {
     ++c->at;
-    add_property(set, 0, lower == 's' ? ETX_UNICODE_SPACE : ETX_UNICODE_WORD, lacking);
+    add_property(set, 0, lower == 's' ? ETX_UNICODE_SPACE : ETX_UNICODE_WORD,
+                 lacking);
     return ETX_OK;
   }
   if (lower == 'd') {
@@ -267,7 +277,8 @@ static bool outside_ascii(const etx_pattern* p, const etx_pattern_set* set,
 
 static void finish_set(compiler* c, etx_pattern_set* set) {
   for (uint32_t code = 0; code < 128; ++code) {
-    if (outside_ascii(c->out, set, code)) set->ascii[code >> 5] |= 1u << (code & 31);
+    if (outside_ascii(c->out, set, code))
+      set->ascii[code >> 5] |= 1u << (code & 31);
   }
 }
 
@@ -291,8 +302,8 @@ static etx_status read_class_part(compiler* c, etx_pattern_set* set) {
     if (status != ETX_OK || is_class) return status;
   } else {
     if (is(c, "[") || is(c, "&&")) return refuse(c, "a class within a class");
-    c->at += etx_utf8_read((const uint8_t*)c->text.data + c->at, c->text.size - c->at,
-                           &first);
+    c->at += etx_utf8_read((const uint8_t*)c->text.data + c->at,
+                           c->text.size - c->at, &first);
   }
   last = first;
   if (is(c, "-") && !is(c, "-]") && c->at + 1 < c->text.size) {
@@ -358,14 +369,16 @@ static etx_status open_group(compiler* c) {
       return refuse(c, "this kind of group is not supported,");
     }
   }
-  if (c->depth == GROUP_DEPTH_MAX) return refuse(c, "more than 32 groups in each other");
+  if (c->depth == GROUP_DEPTH_MAX)
+    return refuse(c, "more than 32 groups in each other");
   group* const g = &c->groups[c->depth++];
   memset(g, 0, sizeof *g);
   g->begin = c->out->code_count;
   g->inner = inner != 0;
   g->ignore_case = before;
   g->least = SIZE_MAX;
-  if (inner != 0 && insert(c, c->out->code_count, inner) == NULL) return too_long(c);
+  if (inner != 0 && insert(c, c->out->code_count, inner) == NULL)
+    return too_long(c);
   g->alternative = c->out->code_count;
   c->has_atom = false;
   return ETX_OK;
@@ -379,7 +392,8 @@ static void add_least(compiler* c, size_t count) {
 static etx_status next_alternative(compiler* c) {
   group* const g = &c->groups[c->depth - 1];
   etx_pattern_code* const split = insert(c, g->alternative, ETX_PATTERN_SPLIT);
-  etx_pattern_code* const jump = insert(c, c->out->code_count, ETX_PATTERN_JUMP);
+  etx_pattern_code* const jump =
+      insert(c, c->out->code_count, ETX_PATTERN_JUMP);
   if (split == NULL || jump == NULL) return too_long(c);
   split->first = 1;
   split->second = (int32_t)(c->out->code_count - g->alternative);
@@ -411,7 +425,8 @@ static etx_status close_group(compiler* c) {
   bool look = false;
   if (g->inner) {
     look = c->out->code[g->begin].kind != ETX_PATTERN_ATOMIC;
-    if (insert(c, c->out->code_count, ETX_PATTERN_END_INNER) == NULL) return too_long(c);
+    if (insert(c, c->out->code_count, ETX_PATTERN_END_INNER) == NULL)
+      return too_long(c);
     c->out->code[g->begin].first = (int32_t)(c->out->code_count - g->begin);
   }
   c->atom = g->begin;
@@ -448,7 +463,8 @@ static bool read_counts(compiler* c, uint32_t* least, uint32_t* most) {
   return true;
 }
 
-static bool read_quantifier(compiler* c, uint32_t* least, uint32_t* most, uint8_t* mode) {
+static bool read_quantifier(compiler* c, uint32_t* least, uint32_t* most,
+                            uint8_t* mode) {
   bool interval = false;
   *least = is(c, "+") ? 1 : 0;
   *most = is(c, "?") ? 1 : UINT32_MAX;
@@ -499,7 +515,8 @@ static bool repeat_code(compiler* c, size_t size, uint32_t least, uint32_t most,
     return put_split(c, end, lazy, -length, 1);
   }
   if (most == UINT32_MAX) {
-    etx_pattern_code* const jump = insert(c, c->out->code_count, ETX_PATTERN_JUMP);
+    etx_pattern_code* const jump =
+        insert(c, c->out->code_count, ETX_PATTERN_JUMP);
     if (jump == NULL || !put_split(c, from, lazy, 1, length + 2)) return false;
     c->out->code[c->out->code_count - 1].first = -(length + 1);
     return true;
@@ -517,7 +534,8 @@ static bool repeat_code(compiler* c, size_t size, uint32_t least, uint32_t most,
   return true;
 }
 
-static etx_status repeat_set(compiler* c, uint32_t least, uint32_t most, uint8_t mode) {
+static etx_status repeat_set(compiler* c, uint32_t least, uint32_t most,
+                             uint8_t mode) {
   etx_pattern_code* const code = &c->out->code[c->atom];
   code->least = least;
   code->most = most;
@@ -548,7 +566,8 @@ static etx_status quantify(compiler* c) {
   const etx_pattern_code* const code = &c->out->code[c->atom];
   const size_t old_least = c->atom_least;
   etx_status status = ETX_OK;
-  if (size == 1 && code->kind == ETX_PATTERN_SET && code->least == 1 && code->most == 1) {
+  if (size == 1 && code->kind == ETX_PATTERN_SET && code->least == 1 &&
+      code->most == 1) {
     status = repeat_set(c, least, most, mode);
   } else {
     if (c->atom_least == 0 && most == UINT32_MAX) {
@@ -562,7 +581,8 @@ static etx_status quantify(compiler* c) {
       etx_pattern_code* const begin = insert(c, c->atom, ETX_PATTERN_ATOMIC);
       fits = begin != NULL;
       if (fits) begin->first = (int32_t)length + 2;
-      fits = fits && insert(c, c->out->code_count, ETX_PATTERN_END_INNER) != NULL;
+      fits =
+          fits && insert(c, c->out->code_count, ETX_PATTERN_END_INNER) != NULL;
     }
     if (!fits) return too_long(c);
   }
@@ -577,12 +597,17 @@ static etx_status quantify(compiler* c) {
 // ---- the pattern ----
 
 static etx_status read_backslash(compiler* c) {
-  static const struct { const char* text; uint8_t kind; } assertions[] = {
-      {"A", ETX_PATTERN_TEXT_BEGIN}, {"z", ETX_PATTERN_TEXT_END},
-      {"Z", ETX_PATTERN_TEXT_END_LINE}, {"b", ETX_PATTERN_EDGE},
-      {"B", ETX_PATTERN_NO_EDGE}};
+  static const struct {
+    const char* text;
+    uint8_t kind;
+  } assertions[] = {{"A", ETX_PATTERN_TEXT_BEGIN},
+                    {"z", ETX_PATTERN_TEXT_END},
+                    {"Z", ETX_PATTERN_TEXT_END_LINE},
+                    {"b", ETX_PATTERN_EDGE},
+                    {"B", ETX_PATTERN_NO_EDGE}};
   for (size_t i = 0; i < sizeof assertions / sizeof assertions[0]; ++i) {
-    if (skip(c, assertions[i].text)) return emit_assertion(c, assertions[i].kind);
+    if (skip(c, assertions[i].text))
+      return emit_assertion(c, assertions[i].kind);
   }
   etx_pattern_set* set = NULL;
   bool is_class = false;
@@ -607,8 +632,8 @@ static etx_status read_character(compiler* c) {
     set->negated = true;
     status = add_range(c, set, '\n', '\n');
   } else {
-    c->at += etx_utf8_read((const uint8_t*)c->text.data + c->at, c->text.size - c->at,
-                           &code);
+    c->at += etx_utf8_read((const uint8_t*)c->text.data + c->at,
+                           c->text.size - c->at, &code);
     status = add_code(c, set, code, code);
   }
   if (status != ETX_OK) return status;
@@ -639,11 +664,12 @@ static etx_status read_pattern(compiler* c) {
   }
   if (c->depth > 1) return refuse(c, "')' is missing");
   close_alternatives(c, &c->groups[0]);
-  return insert(c, c->out->code_count, ETX_PATTERN_MATCH) == NULL ? too_long(c) : ETX_OK;
+  return insert(c, c->out->code_count, ETX_PATTERN_MATCH) == NULL ? too_long(c)
+                                                                  : ETX_OK;
 }
 
-etx_status etx_pattern_compile(etx_text text, etx_arena* arena, etx_pattern* out,
-                               etx_diag* diag) {
+etx_status etx_pattern_compile(etx_text text, etx_arena* arena,
+                               etx_pattern* out, etx_diag* diag) {
   compiler c;
   memset(&c, 0, sizeof c);
   memset(out, 0, sizeof *out);
@@ -657,7 +683,8 @@ etx_status etx_pattern_compile(etx_text text, etx_arena* arena, etx_pattern* out
   out->sets = etx_arena_take(arena, c.set_limit * sizeof *out->sets, 8);
   out->ranges = etx_arena_take(arena, c.range_limit * sizeof *out->ranges, 8);
   if (out->code == NULL || out->sets == NULL || out->ranges == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "too little memory for patterns");
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "too little memory for patterns");
   }
   c.depth = 1;
   memset(&c.groups[0], 0, sizeof c.groups[0]);

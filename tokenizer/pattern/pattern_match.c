@@ -14,20 +14,29 @@ typedef struct match_frame {
   uint32_t kind;  // FRAME_*
 } match_frame;
 
-enum { FRAME_GO_ON, FRAME_GREEDY, FRAME_LAZY, FRAME_LOOK, FRAME_LOOK_NOT, FRAME_ATOMIC };
+enum {
+  FRAME_GO_ON,
+  FRAME_GREEDY,
+  FRAME_LAZY,
+  FRAME_LOOK,
+  FRAME_LOOK_NOT,
+  FRAME_ATOMIC
+};
 
-void etx_pattern_search_init(etx_pattern_search* search, const etx_pattern* pattern,
-                             etx_bytes text, etx_bytes_mut stack) {
+void etx_pattern_search_init(etx_pattern_search* search,
+                             const etx_pattern* pattern, etx_bytes text,
+                             etx_bytes_mut stack) {
   memset(search, 0, sizeof *search);
   search->pattern = pattern;
   search->text = text;
   search->stack = stack;
-  search->steps =
-      ETX_PATTERN_STEPS_FIXED + (uint64_t)ETX_PATTERN_STEPS_PER_BYTE * text.size;
+  search->steps = ETX_PATTERN_STEPS_FIXED +
+                  (uint64_t)ETX_PATTERN_STEPS_PER_BYTE * text.size;
   search->status = ETX_OK;
 }
 
-static bool in_ranges(const etx_pattern* p, const etx_pattern_set* set, uint32_t code) {
+static bool in_ranges(const etx_pattern* p, const etx_pattern_set* set,
+                      uint32_t code) {
   for (size_t i = 0; i < set->range_count; ++i) {
     const etx_pattern_range range = p->ranges[set->range_first + i];
     if (code >= range.first && code <= range.last) return true;
@@ -35,20 +44,24 @@ static bool in_ranges(const etx_pattern* p, const etx_pattern_set* set, uint32_t
   return false;
 }
 
-static bool in_set(const etx_pattern* p, const etx_pattern_set* set, uint32_t code) {
+static bool in_set(const etx_pattern* p, const etx_pattern_set* set,
+                   uint32_t code) {
   if (code < 128) return (set->ascii[code >> 5] >> (code & 31) & 1) != 0;
   const uint32_t kind = etx_unicode_kind_of(code);
-  const bool has = (set->categories >> (kind & ETX_UNICODE_CATEGORY_MASK) & 1) != 0 ||
-                   (kind & set->flags) != 0 || (~kind & set->lacks) != 0 ||
-                   in_ranges(p, set, code);
+  const bool has =
+      (set->categories >> (kind & ETX_UNICODE_CATEGORY_MASK) & 1) != 0 ||
+      (kind & set->flags) != 0 || (~kind & set->lacks) != 0 ||
+      in_ranges(p, set, code);
   return has != set->negated;
 }
 
 // Bytes of the character at `at` if it is in the set, else 0.
-static size_t one(const etx_pattern_search* s, const etx_pattern_set* set, size_t at) {
+static size_t one(const etx_pattern_search* s, const etx_pattern_set* set,
+                  size_t at) {
   uint32_t code = 0;
   if (at >= s->text.size) return 0;
-  const size_t size = etx_utf8_read(s->text.data + at, s->text.size - at, &code);
+  const size_t size =
+      etx_utf8_read(s->text.data + at, s->text.size - at, &code);
   return in_set(s->pattern, set, code) ? size : 0;
 }
 
@@ -59,7 +72,8 @@ static void push(etx_pattern_search* s, uint32_t kind, size_t code, size_t at,
     s->status = ETX_OUT_OF_MEMORY;
     return;
   }
-  frames[s->used++] = (match_frame){(uint32_t)code, (uint32_t)at, (uint32_t)low, kind};
+  frames[s->used++] =
+      (match_frame){(uint32_t)code, (uint32_t)at, (uint32_t)low, kind};
 }
 
 static bool is_word(const etx_pattern_search* s, size_t at) {
@@ -81,14 +95,20 @@ static bool holds(const etx_pattern_search* s, uint8_t kind, size_t at) {
   const uint8_t* const text = s->text.data;
   const bool edge = (at > 0 && is_word(s, before(s, at))) != is_word(s, at);
   switch (kind) {
-    case ETX_PATTERN_LINE_BEGIN: return at == 0 || (text[at - 1] == '\n' && at < size);
-    case ETX_PATTERN_LINE_END: return at == size || text[at] == '\n';
-    case ETX_PATTERN_TEXT_BEGIN: return at == 0;
-    case ETX_PATTERN_TEXT_END: return at == size;
+    case ETX_PATTERN_LINE_BEGIN:
+      return at == 0 || (text[at - 1] == '\n' && at < size);
+    case ETX_PATTERN_LINE_END:
+      return at == size || text[at] == '\n';
+    case ETX_PATTERN_TEXT_BEGIN:
+      return at == 0;
+    case ETX_PATTERN_TEXT_END:
+      return at == size;
     case ETX_PATTERN_TEXT_END_LINE:
       return at == size || (at + 1 == size && text[at] == '\n');
-    case ETX_PATTERN_EDGE: return edge;
-    default: return !edge;
+    case ETX_PATTERN_EDGE:
+      return edge;
+    default:
+      return !edge;
   }
 }
 
@@ -96,7 +116,8 @@ static bool holds(const etx_pattern_search* s, uint8_t kind, size_t at) {
 static bool match_set(etx_pattern_search* s, size_t index, size_t* at) {
   const etx_pattern_code* const code = &s->pattern->code[index];
   const etx_pattern_set* const set = &s->pattern->sets[code->set];
-  const uint32_t often = code->mode == ETX_PATTERN_LAZY ? code->least : code->most;
+  const uint32_t often =
+      code->mode == ETX_PATTERN_LAZY ? code->least : code->most;
   size_t place = *at, low = *at;
   uint32_t count = 0;
   while (count < often) {
@@ -154,7 +175,8 @@ static bool back(etx_pattern_search* s, size_t* index, size_t* at) {
       *index = last->code + 1u;
       *at = last->at + size;
       last->at = (uint32_t)*at;
-      if (size == 0 || (code->most != UINT32_MAX && --last->low == 0)) --s->used;
+      if (size == 0 || (code->most != UINT32_MAX && --last->low == 0))
+        --s->used;
       if (size > 0) return true;
       continue;
     }
@@ -186,8 +208,8 @@ static bool step(etx_pattern_search* s, size_t* index, size_t* at) {
       return true;
     case ETX_PATTERN_LOOK:
     case ETX_PATTERN_LOOK_NOT:
-      push(s, code->kind == ETX_PATTERN_LOOK ? FRAME_LOOK : FRAME_LOOK_NOT, first, *at,
-           0);
+      push(s, code->kind == ETX_PATTERN_LOOK ? FRAME_LOOK : FRAME_LOOK_NOT,
+           first, *at, 0);
       ++*index;
       return true;
     case ETX_PATTERN_ATOMIC:
@@ -222,8 +244,8 @@ static bool match_at(etx_pattern_search* s, size_t at, size_t* out_end) {
   return false;
 }
 
-bool etx_pattern_find(etx_pattern_search* search, size_t from, size_t* out_begin,
-                      size_t* out_end) {
+bool etx_pattern_find(etx_pattern_search* search, size_t from,
+                      size_t* out_begin, size_t* out_end) {
   for (size_t at = from; at <= search->text.size && search->status == ETX_OK;) {
     if (match_at(search, at, out_end)) {
       *out_begin = at;

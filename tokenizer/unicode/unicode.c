@@ -115,8 +115,9 @@ size_t etx_unicode_to_lower(uint32_t code, uint32_t out[ETX_UNICODE_TEXT_MAX]) {
 uint32_t etx_unicode_compose(uint32_t first, uint32_t second) {
   if (first >= HANGUL_L && first < HANGUL_L + HANGUL_L_COUNT &&
       second >= HANGUL_V && second < HANGUL_V + HANGUL_V_COUNT) {
-    return HANGUL_FIRST + ((first - HANGUL_L) * HANGUL_V_COUNT + second - HANGUL_V) *
-                              HANGUL_T_COUNT;
+    return HANGUL_FIRST +
+           ((first - HANGUL_L) * HANGUL_V_COUNT + second - HANGUL_V) *
+               HANGUL_T_COUNT;
   }
   if (first >= HANGUL_FIRST && first < HANGUL_FIRST + HANGUL_COUNT &&
       (first - HANGUL_FIRST) % HANGUL_T_COUNT == 0 && second > HANGUL_T &&

@@ -247,6 +247,9 @@ static void finish(etx_c_scan* s, declaration* d, bool has_body) {
   const bool is_visible = !d->is_static && !d->is_typedef;
   const bool is_variable = !d->is_function && !d->is_extern;
   define(s, name, is_visible && (has_body || is_variable));
+  if (d->is_function && !d->is_typedef) {
+    s->listener->function(s->listener->context, d->is_static);
+  }
 }
 
 // Reads a brace; true if it was the body of a function.
@@ -260,6 +263,7 @@ static bool scan_brace(etx_c_scan* s, declaration* d) {
   }
   if (d->is_function && !d->has_value) {
     ++s->next;
+    s->listener->begin_body(s->listener->context);
     (void)scan_statements(s, true);
     return true;
   }

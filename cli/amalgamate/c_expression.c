@@ -229,13 +229,12 @@ static etx_c_value computed(const etx_c_token* sign, etx_c_value a,
 
 static etx_c_value scan_binary(etx_c_scan* s, bool is_live, int least);
 
-// Both operands count: without optimisation, gcc keeps a static function that
-// the other one names.
 static etx_c_value scan_ternary(etx_c_scan* s, bool is_live,
                                 etx_c_value condition) {
-  const etx_c_value first = scan_binary(s, is_live, 1);
+  const etx_c_value first = scan_binary(s, is_live && !is_false(condition), 1);
   if (next_is(s, ":")) ++s->next;
-  const etx_c_value second = scan_binary(s, is_live, TERNARY);
+  const etx_c_value second =
+      scan_binary(s, is_live && !is_true(condition), TERNARY);
   if (!condition.is_known) return unknown;
   return condition.number != 0 ? first : second;
 }

@@ -16,6 +16,9 @@ typedef struct etx_c_listener {
   // `has_body`: a function with its body or a variable that other source files
   // may see, so that there may be a declaration of it elsewhere, too.
   etx_status (*define)(void* context, uint32_t name, bool has_body);
+  void (*begin_body)(void* context);  // of a function
+  // A declaration of a function, or its definition, was read.
+  void (*function)(void* context, bool is_static);
   void* context;
 } etx_c_listener;
 

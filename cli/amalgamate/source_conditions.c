@@ -77,7 +77,8 @@ static etx_status refer_to_nothing(void* context, uint32_t name, bool is_live) {
 etx_status etx_condition_value(etx_c_expansion* e,
                                const etx_c_tokens* condition,
                                etx_c_value* out) {
-  const etx_c_listener listener = {refer_to_nothing, refer_to_nothing, NULL};
+  const etx_c_listener listener = {.refer = refer_to_nothing,
+                                   .define = refer_to_nothing};
   etx_c_tokens asked = {.pool = e->pool}, expanded = {.pool = e->pool};
   ETX_TRY(replace_defined(e, condition, &asked));
   ETX_TRY(etx_c_expand(e, &asked, &expanded));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/amalgamate/c_scan.h"
+#include "cli/amalgamate/function_declarations.h"
 #include "cli/amalgamate/source_conditions.h"
 
 // A condition around the line that is read.
@@ -20,6 +21,8 @@ typedef struct frame {
 // The item that is being read.
 typedef struct open_item {
   bool is_open;
+  bool has_directive;  // outside of the body of a function
+  bool is_in_body;     // of a function, while its declarations are read
   size_t index;
   size_t depth;  // of brackets
   etx_pool pool;
@@ -81,6 +84,7 @@ static etx_status add_item(item_reader* r, etx_item_kind kind, size_t* out) {
       .kind = kind,
       .unit = r->unit,
       .group = present_group(r),
+      .is_header = r->is_header_text,
       .level = r->is_preamble && kind != ETX_ITEM_CONDITION ? ETX_ITEM_LIVE
                                                             : ETX_ITEM_DROPPED,
   };
@@ -125,14 +129,28 @@ static etx_status refer(void* context, uint32_t name, bool is_live) {
     etx_item_reference* const old = &item->references[i];
     if (old->name != name) continue;
     old->is_live = old->is_live || is_live;
+    old->is_declared = old->is_declared || !r->item.is_in_body;
     return ETX_OK;
   }
   ETX_TRY(etx_pool_grow(r->source->pool, &item->references,
                         item->reference_count, &item->reference_capacity,
                         sizeof *item->references));
   item->references[item->reference_count++] =
-      (etx_item_reference){name, is_live};
+      (etx_item_reference){name, is_live, !r->item.is_in_body};
   return ETX_OK;
+}
+
+static void begin_body(void* context) {
+  item_reader* const r = context;
+  r->item.is_in_body = true;
+}
+
+static void note_function(void* context, bool is_static) {
+  item_reader* const r = context;
+  etx_item* const item = &r->source->items[r->item.index];
+  r->item.is_in_body = false;
+  item->is_static = is_static;
+  item->has_function = true;
 }
 
 static etx_status define(void* context, uint32_t name, bool has_body) {
@@ -209,6 +227,7 @@ static etx_status open(item_reader* r) {
   open_item* const item = &r->item;
   ETX_TRY(add_item(r, ETX_ITEM_CODE, &item->index));
   item->is_open = true;
+  item->has_directive = item->is_in_body = false;
   item->depth = item->checked = item->balance = 0;
   etx_pool_init(&item->pool);
   const etx_c_tokens none = {.pool = &item->pool};
@@ -216,11 +235,23 @@ static etx_status open(item_reader* r) {
   return ETX_OK;
 }
 
+// Finds the text with which the functions of the item are declared.
+static etx_status note_declarations(const item_reader* r, etx_item* item) {
+  etx_text_buffer text;
+  if (!item->has_function) return ETX_OK;
+  etx_text_buffer_init(&text, r->source->pool);
+  if (!etx_c_declare_functions(&r->item.expanded, &text)) return ETX_OK;
+  item->has_body =
+      etx_c_is(&r->item.expanded.items[r->item.expanded.count - 1], "}");
+  item->declarations = (etx_text){text.data, text.size};
+  return text.status;
+}
+
 static etx_status close(item_reader* r) {
   open_item* const item = &r->item;
   etx_source* const source = r->source;
   ETX_TRY(flush(r));
-  const etx_c_listener listener = {refer, define, r};
+  const etx_c_listener listener = {refer, define, begin_body, note_function, r};
   const etx_c_tokens* const all = &item->all;
   const bool is_frame = etx_text_is(all->items[0].text, "_Static_assert") ||
                         etx_text_is(all->items[0].text, "_Pragma") ||
@@ -231,6 +262,9 @@ static etx_status close(item_reader* r) {
                      .macros = &source->macros,
                      .listener = &listener};
   etx_c_scan_declarations(&scan);
+  if (scan.status == ETX_OK && !item->has_directive) {
+    scan.status = note_declarations(r, &source->items[item->index]);
+  }
   item->is_open = false;
   etx_pool_close(&item->pool);
   return scan.status;
@@ -561,8 +595,19 @@ static etx_status read_other(item_reader* r, const directive* d) {
   return ETX_OK;
 }
 
+// True behind the bracket that opens the body of a function.
+static bool is_in_body(const open_item* item) {
+  if (!item->is_open || item->depth == 0) return false;
+  for (size_t i = 1; i < item->all.count; ++i) {
+    if (!etx_c_is(&item->all.items[i], "{")) continue;
+    return etx_c_is(&item->all.items[i - 1], ")");
+  }
+  return false;
+}
+
 static etx_status read_directive(item_reader* r, const directive* d) {
   if (r->item.is_open) ETX_TRY(flush(r));
+  if (!is_in_body(&r->item)) r->item.has_directive = true;
   if (is_guard(d)) {
     ETX_TRY(end_comment(r, d->first));
     start_unit(r, false);

@@ -23,6 +23,7 @@ typedef enum etx_item_kind {
 typedef struct etx_item_reference {
   uint32_t name;
   bool is_live;
+  bool is_declared;  // stands outside of the bodies of functions
 } etx_item_reference;
 
 // The undecided condition around items.
@@ -43,6 +44,13 @@ typedef struct etx_item {
   size_t* uses;  // the items of the macros that were expanded
   size_t use_count, use_capacity;
   uint8_t level;  // etx_item_level
+  bool is_header;
+  bool has_function;  // declares or defines one
+  bool is_static;     // so is the last one
+  bool has_body;      // so has the last one, if the item has functions alone
+  // Of an item of functions alone: their declarations for other files, without
+  // bodies. Else empty.
+  etx_text declarations;
 } etx_item;
 
 typedef enum etx_item_level {

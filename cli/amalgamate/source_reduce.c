@@ -95,21 +95,38 @@ static etx_status keep_frame(item_work* w, size_t unit) {
   return ETX_OK;
 }
 
+// True if functions are written as declarations alone: dead code refers to
+// them, and no other.
+static bool is_declaration(const etx_item* item) {
+  return item->level == ETX_ITEM_DECLARED && !item->is_header &&
+         item->declarations.size > 0 && (item->has_body || item->is_static);
+}
+
+// What a body refers to is needed if the compiler sees the body: without
+// optimisation, it keeps static functions that dead code names.
+static bool is_live_reference(const etx_item* item,
+                              const etx_item_reference* reference) {
+  if (item->kind != ETX_ITEM_CODE || !reference->is_live) return false;
+  return item->level == ETX_ITEM_LIVE || !reference->is_declared;
+}
+
 static etx_status follow(item_work* w, size_t index) {
   const etx_item item = w->source->items[index];
+  const bool is_short = is_declaration(&item);
   ETX_TRY(keep_groups(w, item.group));
   if (item.kind == ETX_ITEM_CODE || item.kind == ETX_ITEM_MACRO) {
     ETX_TRY(keep_frame(w, item.unit));
   }
-  for (size_t i = 0; i < item.use_count; ++i) {
+  for (size_t i = 0; !is_short && i < item.use_count; ++i) {
     ETX_TRY(mark(w, item.uses[i], ETX_ITEM_DECLARED));
   }
   for (size_t i = 0; i < item.reference_count; ++i) {
-    const bool is_live = item.level == ETX_ITEM_LIVE &&
-                         item.kind == ETX_ITEM_CODE &&
-                         item.references[i].is_live;
-    ETX_TRY(follow_name(w, &item, item.references[i].name,
-                        is_live ? ETX_ITEM_LIVE : ETX_ITEM_DECLARED));
+    const etx_item_reference* const reference = &item.references[i];
+    if (is_short && !reference->is_declared) continue;
+    ETX_TRY(follow_name(w, &item, reference->name,
+                        is_live_reference(&item, reference)
+                            ? ETX_ITEM_LIVE
+                            : ETX_ITEM_DECLARED));
   }
   return ETX_OK;
 }
@@ -185,19 +202,70 @@ static bool is_comment(const etx_source* source, const etx_source_line* line) {
          !etx_source_is_path(line->text);
 }
 
-static etx_status write_line(const etx_source_line* line,
-                             const etx_sink* sink) {
-  etx_text text = line->text;
-  if (line->instead != NULL) {
-    ETX_TRY(etx_sink_write(sink, line->instead, strlen(line->instead)));
-    const char* const word = memchr(text.data, 'e', text.size);
-    const size_t skipped = (size_t)(word - text.data) + strlen("elif");
-    const bool ends = strcmp(line->instead, "#else") == 0;
-    text = ends ? (etx_text){text.data, 0}
-                : (etx_text){text.data + skipped, text.size - skipped};
+// The line without a comment at its end.
+static etx_text without_comment(etx_text line) {
+  char quote = 0;
+  for (size_t i = 0; i + 1 < line.size; ++i) {
+    const char c = line.data[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (i > 0 && c == '/' && line.data[i + 1] == '/') {
+      line.size = i;
+    }
   }
-  ETX_TRY(etx_sink_write(sink, text.data, text.size));
+  while (line.size > 0 && line.data[line.size - 1] == ' ') --line.size;
+  return line;
+}
+
+// A line as it is written.
+typedef struct written_line {
+  const char* before;
+  etx_text text;
+} written_line;
+
+// True at the first line of the item that is no comment.
+static bool is_first_line(const etx_source* source,
+                          const etx_source_line* line) {
+  while (line > source->lines) {
+    --line;
+    if (line->item != line[1].item) return true;
+    if (!is_comment(source, line)) return false;
+  }
+  return true;
+}
+
+static written_line line_of(const etx_source* source,
+                            const etx_source_line* line) {
+  written_line out = {"", line->text};
+  const etx_item* const item = &source->items[line->item];
+  if (line->instead != NULL) {
+    const char* const word = memchr(line->text.data, 'e', line->text.size);
+    const size_t skipped = (size_t)(word - line->text.data) + strlen("elif");
+    const bool ends = strcmp(line->instead, "#else") == 0;
+    out.before = line->instead;
+    out.text.data += ends ? line->text.size : skipped;
+    out.text.size -= ends ? line->text.size : skipped;
+  }
+  if (item->is_header) return out;
+  out.text = without_comment(out.text);
+  if (is_declaration(item)) {
+    out.text =
+        is_first_line(source, line) ? item->declarations : (etx_text){"", 0};
+  }
+  return out;
+}
+
+static etx_status write_line(const written_line* line, const etx_sink* sink) {
+  ETX_TRY(etx_sink_write(sink, line->before, strlen(line->before)));
+  ETX_TRY(etx_sink_write(sink, line->text.data, line->text.size));
   return etx_sink_write(sink, "\n", 1);
+}
+
+static bool is_empty(const written_line* line) {
+  return line->before[0] == '\0' && line->text.size == 0;
 }
 
 // The lines that are written, by number; NULL if the host has no memory.
@@ -205,8 +273,9 @@ static bool* kept_lines(const etx_source* source, bool is_header) {
   bool* const kept = etx_pool_take(source->pool, source->line_count);
   for (size_t i = 0; kept != NULL && i < source->line_count; ++i) {
     const etx_source_line* const line = &source->lines[i];
-    kept[i] = line->is_header == is_header && is_kept(source, line) &&
-              (is_header || !is_comment(source, line));
+    if (line->is_header != is_header || !is_kept(source, line)) continue;
+    const written_line written = line_of(source, line);
+    kept[i] = is_header || (!is_comment(source, line) && !is_empty(&written));
   }
   return kept;
 }
@@ -233,7 +302,8 @@ etx_status etx_source_write(const etx_source* source, bool is_header,
       ETX_TRY(etx_row_lists_write(source, &lists, list, sink, &is_written));
       if (is_written) i = lists.items[list].end - 1;
     }
-    if (!is_written) ETX_TRY(write_line(line, sink));
+    const written_line written = line_of(source, line);
+    if (!is_written) ETX_TRY(write_line(&written, sink));
   }
   return ETX_OK;
 }

@@ -35,7 +35,7 @@ execute(${ETX} select ${SMALL_MODEL} --amalgamate core --machine portable
   -o ${WORK}/core)
 execute(${CC} ${strict} -fsyntax-only ${WORK}/core/etx.c)
 file(SIZE ${WORK}/core/etx.c bytes)
-if(bytes GREATER 900000)
+if(bytes GREATER 600000)
   message(FATAL_ERROR "etx.c of the small program has ${bytes} bytes")
 endif()
 file(READ ${WORK}/core/etx.c text)

@@ -37,7 +37,7 @@ static size_t behind_words(const etx_c_tokens* tokens, size_t at) {
 static bool declare(const etx_c_tokens* tokens, size_t* at,
                     etx_text_buffer* out) {
   size_t depth = 0, i = *at;
-  bool has_parameters = false;
+  bool has_parameters = false, is_behind_word = false;
   while (i < tokens->count) {
     const etx_c_token* const token = &tokens->items[i];
     if (depth == 0 && (etx_c_is(token, ";") || etx_c_is(token, "{"))) break;
@@ -53,11 +53,11 @@ static bool declare(const etx_c_tokens* tokens, size_t* at,
     if (etx_c_is(token, "(")) has_parameters = true;
     if (is_opening(token)) ++depth;
     if (is_closing(token)) --depth;
-    if (token->kind != ETX_C_SIGN && i > 0 &&
-        tokens->items[i - 1].kind != ETX_C_SIGN) {
+    if (token->kind != ETX_C_SIGN && is_behind_word) {
       etx_text_put(out, " ", 1);
     }
     etx_text_put(out, token->text.data, token->text.size);
+    is_behind_word = token->kind != ETX_C_SIGN;
     ++i;
   }
   if (i == tokens->count || !has_parameters) return false;

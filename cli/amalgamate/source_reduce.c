@@ -252,8 +252,9 @@ static written_line line_of(const etx_source* source,
   if (item->is_header) return out;
   out.text = without_comment(out.text);
   if (is_declaration(item)) {
-    out.text =
-        is_first_line(source, line) ? item->declarations : (etx_text){"", 0};
+    const bool is_first = is_first_line(source, line);
+    out.before = "";
+    out.text = is_first ? item->declarations : (etx_text){"", 0};
   }
   return out;
 }

@@ -10,6 +10,9 @@
 // contiguous. Whole cache lines are read into it and written from it. Without
 // tiles, strides that are powers of two would evict cache lines from L1 that
 // have been used only in part.
+//
+// Code for size without vector registers, as for a microcontroller, has one
+// loop for rows of all strides, and no tiles.
 
 #include "runtime/kernels/views/strided_copy.h"
 
@@ -19,6 +22,13 @@
 #include "runtime/kernels/core/dtype_switch.h"
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/core/short_copy.h"
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
+
+#ifdef ETX_LOOPS_ARE_SHORT
+enum { HAS_LOOPS_BY_STRIDE = 0 };
+#else
+enum { HAS_LOOPS_BY_STRIDE = 1 };
+#endif
 
 // ---- simplifying ----
 
@@ -130,12 +140,12 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
   ETX_SWITCH_BYTES(bytes, T, {
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);
     T one;
-    if (dim->to == size && dim->from == 0) {
+    if (HAS_LOOPS_BY_STRIDE && dim->to == size && dim->from == 0) {
       memcpy(&one, from, sizeof one);
       for (ptrdiff_t i = 0; i < count; ++i) {
         memcpy(to + i * size, &one, sizeof one);
       }
-    } else if (dim->to == size && dim->from == -size) {
+    } else if (HAS_LOOPS_BY_STRIDE && dim->to == size && dim->from == -size) {
       for (ptrdiff_t i = 0; i < count; ++i) {
         memcpy(&one, from - i * size, sizeof one);
         memcpy(to + i * size, &one, sizeof one);
@@ -144,7 +154,8 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
       // Four reads on their way at once: none waits for a write.
       const ptrdiff_t a = dim->to, b = dim->from;
       ptrdiff_t i = 0;
-      for (; i + 4 <= count; i += 4, to += 4 * a, from += 4 * b) {
+      for (; HAS_LOOPS_BY_STRIDE && i + 4 <= count;
+           i += 4, to += 4 * a, from += 4 * b) {
         T held[4];
         for (ptrdiff_t k = 0; k < 4; ++k) {
           memcpy(&held[k], from + k * b, sizeof one);
@@ -372,7 +383,7 @@ static void copy_rows(const etx_copy* copy, const etx_copy_dim* a, char* to,
 static void copy_nest(const etx_copy* copy, size_t dense, char* to,
                       const char* from) {
   const size_t last = copy->rank - 1;
-  const bool is_tiled = dense != last;
+  const bool is_tiled = HAS_LOOPS_BY_STRIDE && dense != last;
   const size_t other = is_tiled ? dense : last - 1;
   ptrdiff_t position[ETX_COPY_RANK];
   for (size_t i = 0; i < last; ++i) position[i] = 0;

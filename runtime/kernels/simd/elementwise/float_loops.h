@@ -12,6 +12,7 @@
 #include "runtime/kernels/simd/elementwise/binary_loops.h"
 #include "runtime/kernels/simd/elementwise/softmax_loops.h"
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
+#include "runtime/kernels/simd/vector/loop_unrolled.h"
 
 typedef struct etx_float_loops {
   const char* name;             // name of the instruction set
@@ -25,24 +26,31 @@ typedef struct etx_float_loops {
   void (*bits)(char* out, const char* in, size_t count, uint64_t keep,
                uint64_t turn);
   // Transposes sixteen rows of sixteen 4-byte elements, `from_row` bytes apart,
-  // into rows that are `to_row` bytes apart.
+  // into rows that are `to_row` bytes apart. NULL where copies have no tiles.
   void (*transpose_16x16)(char* to, ptrdiff_t to_row, const char* from,
                           ptrdiff_t from_row);
   etx_row_loops rows;
 } etx_float_loops;
 
+#ifdef ETX_LOOPS_ARE_SHORT  // strided_copy.c has no tiles
+#define ETX_TILE_LOOP(loop) (0 ? (loop) : NULL)
+#else
+#define ETX_TILE_LOOP(loop) \
+  ETX_IF_ANY_LOOP(ETX_LOOP_floats_transpose_16x16, loop)
+#endif
+
 // The table of a set, made of the loops of the templates; `normalize_rows` is
 // the loop of layer normalisation.
-#define ETX_FLOAT_LOOPS(name, normalize_rows)                                \
-  {                                                                          \
-    name, unary_loops, binary_loops, whole_loops,                            \
-        ETX_IF_ANY_LOOP(ETX_LOOP_floats_spread, spread),                     \
-        ETX_IF_ANY_LOOP(ETX_LOOP_floats_bits, turn_bits),                    \
-        ETX_IF_ANY_LOOP(ETX_LOOP_floats_transpose_16x16, transpose_16x16), { \
-      ETX_IF_ANY_LOOP(ETX_LOOP_floats_softmax, softmax_scale),               \
-          ETX_IF_ANY_LOOP(ETX_LOOP_floats_softmax, softmax_exp),             \
-          ETX_IF_ANY_LOOP(ETX_LOOP_floats_normalize, normalize_rows)         \
-    }                                                                        \
+#define ETX_FLOAT_LOOPS(name, normalize_rows)                        \
+  {                                                                  \
+    name, unary_loops, binary_loops, whole_loops,                    \
+        ETX_IF_ANY_LOOP(ETX_LOOP_floats_spread, spread),             \
+        ETX_IF_ANY_LOOP(ETX_LOOP_floats_bits, turn_bits),            \
+        ETX_TILE_LOOP(transpose_16x16), {                            \
+      ETX_IF_ANY_LOOP(ETX_LOOP_floats_softmax, softmax_scale),       \
+          ETX_IF_ANY_LOOP(ETX_LOOP_floats_softmax, softmax_exp),     \
+          ETX_IF_ANY_LOOP(ETX_LOOP_floats_normalize, normalize_rows) \
+    }                                                                \
   }
 
 // The baseline, which every processor of the target has.

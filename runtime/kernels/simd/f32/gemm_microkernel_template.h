@@ -269,7 +269,11 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
     const etx_gemm_block* b, size_t row, size_t rows, size_t groups,
     bool is_scattered, etx_prefetch_stream** stream) {
   enum { PARTS = NAME(PARTS), VECTORS = GEMM_MIN_SUMS < 8 ? GEMM_MIN_SUMS : 8 };
+#ifdef ETX_LOOPS_ARE_SHORT  // one block for all
+  enum { few = 0 };
+#else
   const size_t few = GEMM_MIN_SUMS / (rows * PARTS);
+#endif
   const size_t fit = few < VECTORS / PARTS ? few : VECTORS / PARTS;
   const size_t most = fit > GEMM_GROUPS ? fit : GEMM_GROUPS;
   NAME(tile) t = {.row = row};
@@ -343,9 +347,14 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
 }
 
 static void NAME(add_products)(const etx_gemm_block* b) {
-  if (sizeof(T) == sizeof(float) && b->offsets != NULL) {
+  const bool is_scattered = sizeof(T) == sizeof(float) && b->offsets != NULL;
+#ifdef ETX_LOOPS_ARE_SHORT
+  NAME(add_all)(b, is_scattered);
+#else
+  if (is_scattered) {
     NAME(add_all)(b, true);
   } else {
     NAME(add_all)(b, false);
   }
+#endif
 }

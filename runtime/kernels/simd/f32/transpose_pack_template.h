@@ -147,8 +147,12 @@ static inline __attribute__((always_inline)) void transpose_squares(
 //     {TRANSPOSE_SIDE}
 static void transpose_pack(const float* in, ptrdiff_t row, size_t rows,
                            size_t count, float* out) {
+#ifdef ETX_LOOPS_ARE_SHORT
+  const size_t squares = 0;
+#else
   const size_t squares =
       count < TRANSPOSE_SIDE ? 0 : rows / TRANSPOSE_SIDE * TRANSPOSE_SIDE;
+#endif
   if (squares == ETX_TRANSPOSE_ROWS) {
     transpose_squares(in, row, ETX_TRANSPOSE_ROWS, count, out);
     return;

@@ -1,8 +1,8 @@
 """etx.hf: programs from checkpoints of the package `transformers`.
 
     etx.hf.export("path/of/checkpoint", max_length=512).plan("model.pte")
-    generator = etx.hf.load("model.pte")
-    tokens = generator.generate(input_ids, max_new_tokens=32)
+    session = etx.load("model.pte").session()
+    tokens = session.generate(input_ids, max_new_tokens=32)
 
 Exporting needs torch and transformers; running needs NumPy. README.md beside this file
 states the methods, inputs and constants of the programs.
@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _errors
-from ._generate import Generator, load
 
 _LATER = ("ExportedModel", "export")
 
@@ -34,4 +33,4 @@ def __getattr__(name: str) -> Any:
         ) from cause
 
 
-__all__ = ["ExportedModel", "Generator", "export", "load"]
+__all__ = ["ExportedModel", "export"]

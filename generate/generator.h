@@ -34,11 +34,11 @@
 
 // A method and the positions of its inputs.
 typedef struct etx_generator_method {
-  etx_method* method;  // NULL: the program has no such method
-  size_t input_ids;    // positions of its inputs
-  size_t position;
-  size_t padding;       // SIZE_MAX: it has no such input
-  size_t beam_rows;     // SIZE_MAX: it has no such input
+  etx_method* method;   // NULL: the program has no such method
+  size_t input_ids;     // place of this input among its inputs
+  size_t position;      // the same of position
+  size_t padding;       // the same of padding; SIZE_MAX: it has none
+  size_t beam_rows;     // the same of beam_rows; SIZE_MAX: it has none
   size_t rows;          // B
   size_t most_tokens;   // the largest S
   size_t most_entries;  // L, of beam_rows; 0 without it

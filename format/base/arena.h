@@ -23,6 +23,7 @@
 // Alignment of every block; enough for every scalar type.
 enum { ETX_ARENA_ALIGNMENT = 16 };
 
+// A block of memory, and how much of it was taken.
 typedef struct etx_arena {
   uint8_t* base;          // first byte of the block, NULL when counting
   size_t capacity_bytes;  // size of the block, SIZE_MAX when counting

@@ -213,8 +213,8 @@ class Session:
           return_dict_in_generate: return a GenerateOutput.
 
         Returns:
-          int64 [texts, longest], padded behind the end: the prompt and its
-          continuation, or what the decoder wrote.
+          The prompt and its continuation, or what the decoder wrote, as int64
+          [texts, longest], padded behind the end of each text.
 
         Raises:
           ArgumentError: an option or the program does not fit; nothing ran.

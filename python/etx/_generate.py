@@ -338,7 +338,7 @@ def sample_tokens(
       input_ids: the tokens so far, prompt and text.
       count: draws.
       prompt_length: how many of the tokens so far are the prompt; None: all.
-      options: as of `token_probabilities`; equal `seed`s draw equal tokens.
+      options: as of `token_probabilities`; an equal `seed` draws equal tokens.
 
     Returns:
       int64 [count].

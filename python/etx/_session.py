@@ -198,9 +198,10 @@ class Session:
           do_sample, temperature, top_k, top_p, min_p, typical_p, seed: draws tokens.
             Equal seeds draw equal tokens on every machine.
           num_beams, length_penalty, early_stopping, num_return_sequences: beams.
-          repetition_penalty, no_repeat_ngram_size, bad_words_ids, sequence_bias,
-            suppress_tokens, begin_suppress_tokens, forced_bos_token_id,
-            forced_eos_token_id: change logits, as in transformers.
+          repetition_penalty, no_repeat_ngram_size, bad_words_ids: against repetition
+            and against words, as in transformers.
+          sequence_bias, suppress_tokens, begin_suppress_tokens: change logits of tokens.
+          forced_bos_token_id, forced_eos_token_id: the first, the last token.
           frequency_penalty, presence_penalty: the same, as in the API of OpenAI.
           eos_token_id, pad_token_id: a token or a list; a token.
           stop_strings: strings that end a text, which need `tokenizer`.

@@ -68,7 +68,8 @@ def _raise(answer: dict[str, Any]) -> None:
     raise _errors.make(status, text, answer["line"], answer["column"], answer["offset"], None)
 
 
-def _warn_of_idle_rules(report: Report) -> None:
+def _warned_of_idle_rules(report: Report) -> Report:
+    """The report, after a warning of each rule that quantised no weight."""
     depth, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
         depth, frame = depth + 1, frame.f_back
@@ -79,6 +80,7 @@ def _warn_of_idle_rules(report: Report) -> None:
                 "of linear layers and embedding tables",
                 stacklevel=depth,
             )
+    return report
 
 
 def plan(
@@ -180,6 +182,4 @@ def plan(
         os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
-    report = Report(answer["report"] | {"file": str(final)})
-    _warn_of_idle_rules(report)
-    return report
+    return _warned_of_idle_rules(Report(answer["report"] | {"file": str(final)}))

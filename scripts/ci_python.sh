@@ -45,7 +45,7 @@ failed=0
 if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
   "$work/venv/bin/pip" install -q --upgrade --target "$work/tools" pytest
   export PYTHONPATH=$work/site:$work/tools
-  run "$torch" "$tests/test_models.py" >"$work/models.txt" 2>&1 &
+  run "$torch" "$tests"/test_{models,generate}.py >"$work/models.txt" 2>&1 &
   models=$!
   run "$torch" "$tests"/test_{documents,export,model_exporter,tensors,wrong_export}.py || failed=$?
   wait $models || failed=$?

@@ -105,10 +105,8 @@ static etx_status add_drawn(etx_beam_group* group, size_t index,
   return ETX_OK;
 }
 
-etx_status etx_beam_group_consider(etx_beam_group* group, size_t index,
-                                   float* logits,
-                                   const etx_beam_scratch* scratch,
-                                   etx_diag* diag) {
+static etx_status consider(etx_beam_group* group, size_t index, float* logits,
+                           const etx_beam_scratch* scratch, etx_diag* diag) {
   const etx_beam* const beam = &group->active[index];
   const etx_text_so_far text = {.ids = beam->ids,
                                 .count = beam->count,
@@ -132,6 +130,13 @@ etx_status etx_beam_group_consider(etx_beam_group* group, size_t index,
     add_step(group, (etx_beam_step){sum, sum, index, (int64_t)i});
   }
   return ETX_OK;
+}
+
+etx_status etx_beam_group_consider(etx_beam_group* group, size_t index,
+                                   float* logits,
+                                   const etx_beam_scratch* scratch,
+                                   etx_diag* diag) {
+  return etx_diag_seal(diag, consider(group, index, logits, scratch, diag));
 }
 
 // ---- the next beams ----

@@ -203,10 +203,10 @@ static void describe(generation* g, const etx_generator* generator,
   };
 }
 
-etx_status etx_generate_needed(const etx_generator* generator,
-                               const etx_generation_config* config,
-                               const etx_generation_prompt* prompt,
-                               size_t* out_bytes, etx_diag* diag) {
+static etx_status count_bytes(const etx_generator* generator,
+                              const etx_generation_config* config,
+                              const etx_generation_prompt* prompt,
+                              size_t* out_bytes, etx_diag* diag) {
   generation g;
   etx_arena arena;
   describe(&g, generator, config, prompt);
@@ -222,6 +222,14 @@ etx_status etx_generate_needed(const etx_generator* generator,
   }
   *out_bytes = arena.used_bytes;
   return ETX_OK;
+}
+
+etx_status etx_generate_needed(const etx_generator* generator,
+                               const etx_generation_config* config,
+                               const etx_generation_prompt* prompt,
+                               size_t* out_bytes, etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       count_bytes(generator, config, prompt, out_bytes, diag));
 }
 
 // ---- calls of the methods ----
@@ -500,11 +508,12 @@ static void finish(generation* g) {
   }
 }
 
-etx_status etx_generate(const etx_generator* generator,
-                        const etx_generation_config* config,
-                        const etx_generation_prompt* prompt,
-                        etx_bytes_mut memory, etx_generation_result* out_result,
-                        etx_diag* diag) {
+static etx_status generate_all(const etx_generator* generator,
+                               const etx_generation_config* config,
+                               const etx_generation_prompt* prompt,
+                               etx_bytes_mut memory,
+                               etx_generation_result* out_result,
+                               etx_diag* diag) {
   generation g;
   etx_arena arena;
   describe(&g, generator, config, prompt);
@@ -525,4 +534,13 @@ etx_status etx_generate(const etx_generator* generator,
       .count = prompt->rows * config->num_return_sequences,
       .steps = g.length - prompt->count};
   return ETX_OK;
+}
+
+etx_status etx_generate(const etx_generator* generator,
+                        const etx_generation_config* config,
+                        const etx_generation_prompt* prompt,
+                        etx_bytes_mut memory, etx_generation_result* out_result,
+                        etx_diag* diag) {
+  return etx_diag_seal(
+      diag, generate_all(generator, config, prompt, memory, out_result, diag));
 }

@@ -98,8 +98,8 @@ static etx_status check_numbers(const etx_generation_config* c,
                        (double)c->presence_penalty, (double)c->length_penalty);
 }
 
-etx_status etx_generation_config_check(const etx_generation_config* config,
-                                       size_t vocab_size, etx_diag* diag) {
+static etx_status check_config(const etx_generation_config* config,
+                               size_t vocab_size, etx_diag* diag) {
   if (config->max_new_tokens == 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "max_new_tokens is 0, expected at least 1");
@@ -118,4 +118,9 @@ etx_status etx_generation_config_check(const etx_generation_config* config,
   }
   ETX_TRY(check_numbers(config, diag));
   return check_lists(config, vocab_size, diag);
+}
+
+etx_status etx_generation_config_check(const etx_generation_config* config,
+                                       size_t vocab_size, etx_diag* diag) {
+  return etx_diag_seal(diag, check_config(config, vocab_size, diag));
 }

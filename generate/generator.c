@@ -146,8 +146,8 @@ static void read_context_length(etx_generator* generator) {
   }
 }
 
-etx_status etx_generator_init(etx_generator* generator, etx_method* prefill,
-                              etx_method* decode, etx_diag* diag) {
+static etx_status init_generator(etx_generator* generator, etx_method* prefill,
+                                 etx_method* decode, etx_diag* diag) {
   *generator = (etx_generator){.eos_token_id = -1};
   etx_generator_method* const bound = &generator->decode;
   ETX_TRY(bind_method(bound, decode, diag));
@@ -165,6 +165,11 @@ etx_status etx_generator_init(etx_generator* generator, etx_method* prefill,
   read_context_length(generator);
   (void)read_integer(generator, "get_eos_ids", &generator->eos_token_id);
   return ETX_OK;
+}
+
+etx_status etx_generator_init(etx_generator* generator, etx_method* prefill,
+                              etx_method* decode, etx_diag* diag) {
+  return etx_diag_seal(diag, init_generator(generator, prefill, decode, diag));
 }
 
 void etx_generator_defaults(const etx_generator* generator,

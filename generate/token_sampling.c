@@ -26,8 +26,8 @@ double etx_token_random_next(etx_token_random* random) {
   return (double)(bits & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
 }
 
-etx_status etx_token_argmax(const float* logits, size_t vocab_size,
-                            int64_t* out_id, etx_diag* diag) {
+static etx_status find_largest(const float* logits, size_t vocab_size,
+                               int64_t* out_id, etx_diag* diag) {
   size_t best = 0;
   bool is_number = true;
   for (size_t i = 0; i < vocab_size; ++i) {
@@ -41,6 +41,11 @@ etx_status etx_token_argmax(const float* logits, size_t vocab_size,
   }
   *out_id = (int64_t)best;
   return ETX_OK;
+}
+
+etx_status etx_token_argmax(const float* logits, size_t vocab_size,
+                            int64_t* out_id, etx_diag* diag) {
+  return etx_diag_seal(diag, find_largest(logits, vocab_size, out_id, diag));
 }
 
 // ---- the heap ----
@@ -206,10 +211,10 @@ static void write_probabilities(candidate_heap* heap, float top) {
   }
 }
 
-etx_status etx_token_candidates(const etx_generation_config* config,
-                                const float* logits, size_t vocab_size,
-                                etx_candidate_token* candidates,
-                                size_t* out_count, etx_diag* diag) {
+static etx_status find_candidates(const etx_generation_config* config,
+                                  const float* logits, size_t vocab_size,
+                                  etx_candidate_token* candidates,
+                                  size_t* out_count, etx_diag* diag) {
   candidate_heap heap = {.items = candidates};
   const size_t least = least_of(config);
   float top = 0.0f;
@@ -228,6 +233,14 @@ etx_status etx_token_candidates(const etx_generation_config* config,
   write_probabilities(&heap, top);
   *out_count = heap.count;
   return ETX_OK;
+}
+
+etx_status etx_token_candidates(const etx_generation_config* config,
+                                const float* logits, size_t vocab_size,
+                                etx_candidate_token* candidates,
+                                size_t* out_count, etx_diag* diag) {
+  return etx_diag_seal(diag, find_candidates(config, logits, vocab_size,
+                                             candidates, out_count, diag));
 }
 
 int64_t etx_token_draw(const etx_candidate_token* candidates, size_t count,

@@ -163,6 +163,8 @@ etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
   return output;
 }
 
+#if ETX_DYNAMIC
+
 etx_text etx_blob_output_sizes(const etx_blob* blob, size_t method,
                                size_t index) {
   const etx_fb_vector outputs = rows_of(blob, method, ETX_BLOB_Method_outputs);
@@ -170,6 +172,18 @@ etx_text etx_blob_output_sizes(const etx_blob* blob, size_t method,
                        etx_fb_table_at(&blob->fb, outputs, (uint32_t)index),
                        ETX_BLOB_Output_sizes);
 }
+
+#else
+
+etx_text etx_blob_output_sizes(const etx_blob* blob, size_t method,
+                               size_t index) {
+  (void)blob;
+  (void)method;
+  (void)index;
+  return (etx_text){NULL, 0};
+}
+
+#endif
 
 size_t etx_blob_symbol_count(const etx_blob* blob, size_t method) {
   return rows_of(blob, method, ETX_BLOB_Method_symbols).count;

@@ -4,6 +4,7 @@
 #ifndef ETX_FORMAT_PTE_ETX_BLOB_SCHEMA_H
 #define ETX_FORMAT_PTE_ETX_BLOB_SCHEMA_H
 
+#include "format/base/build_parts.h"
 #include "format/flatbuffers/fb_verifier.h"
 
 // Ids of the fields: ETX_BLOB_State_sizes is 2.

@@ -23,13 +23,17 @@ static etx_fb_ref build_inputs(etx_fb_builder* b,
 static etx_fb_ref build_output(etx_fb_builder* b,
                                const etx_blob_output* output) {
   const etx_fb_ref name = etx_fb_builder_string(b, output->name);
+#if ETX_DYNAMIC
   etx_fb_ref sizes = 0;
   if (output->sizes.size > 0) sizes = etx_fb_builder_string(b, output->sizes);
+#endif
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, ETX_BLOB_Output_name, name);
+#if ETX_DYNAMIC
   if (output->sizes.size > 0) {
     etx_fb_builder_add_ref(b, ETX_BLOB_Output_sizes, sizes);
   }
+#endif
   etx_fb_builder_add_i32(b, ETX_BLOB_Output_mutated_input,
                          output->mutated_input, -1);
   etx_fb_builder_add_u8(b, ETX_BLOB_Output_lifetime, (uint8_t)output->lifetime,

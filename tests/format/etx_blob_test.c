@@ -390,7 +390,7 @@ int main(void) {
                      each_disagreement_about_dynamic_sizes_is_refused),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      an_odd_number_of_concurrent_methods_is_refused),
-      cmocka_unit_test(sizes_of_an_output_are_a_text),
+      unit_test_with(ETX_DYNAMIC, sizes_of_an_output_are_a_text),
       cmocka_unit_test(a_view_may_contain_its_base),
       cmocka_unit_test(
           the_stated_memory_is_enough_and_every_smaller_block_is_refused),

@@ -148,6 +148,11 @@ ETX_MUST_USE etx_status etx_emit_late(etx_emit_method* m, uint32_t symbol,
 ETX_MUST_USE etx_status etx_emit_input_dims(etx_emit_method* m,
                                             etx_blob_input_dim** out_dims,
                                             size_t* out_count);
+// The sizes of an output as text, "b, 2*t + 1, 8", for people who read what a
+// program gives. Empty if all are fixed.
+ETX_MUST_USE etx_status etx_emit_output_sizes(etx_emit_method* m,
+                                              const etx_ir_output* output,
+                                              etx_text* out);
 
 // emit_cond.c
 

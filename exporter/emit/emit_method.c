@@ -4,7 +4,6 @@
 // outs included, and the slot of the result.
 
 #include "exporter/emit/emit_internal.h"
-#include "exporter/host/text_buffer.h"
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/own_operators.h"
 #include "exporter/placement/view_rules.h"
@@ -468,28 +467,6 @@ static etx_status emit_number(etx_emit_method* m, uint32_t value,
   return etx_emit_call(m, etx_op_at(ETX_OP_local_scalar_dense), arguments, 2);
 }
 
-// "b, 2*t + 1, 8" if some size of the output varies, for people who read what a
-// program gives.
-static etx_status sizes_text(etx_emit_method* m, const etx_ir_output* output,
-                             etx_text* out) {
-  *out = (etx_text){NULL, 0};
-  if (output->arg.kind != ETX_IR_ARG_VALUE || output->is_number) return ETX_OK;
-  const etx_shape* const shape =
-      &m->method->values[output->arg.as.value].shape;
-  etx_text_buffer text = {.pool = m->emit->pool};
-  bool varies = false;
-  for (size_t i = 0; i < shape->rank; ++i) {
-    etx_text size = {NULL, 0};
-    if (!etx_dim_is_number(shape->dims[i])) varies = true;
-    ETX_TRY(
-        etx_symbols_print(m->symbols, shape->dims[i], m->emit->pool, &size));
-    if (i != 0) etx_text_put_string(&text, ", ");
-    etx_text_put_text(&text, size);
-  }
-  if (varies) *out = (etx_text){text.data, text.size};
-  return text.status;
-}
-
 static etx_status emit_outputs(etx_emit_method* m, inputs_and_outputs* p) {
   emit_mutated_inputs(m, p);
   for (size_t i = 0; i < m->method->output_count; ++i) {
@@ -502,7 +479,7 @@ static etx_status emit_outputs(etx_emit_method* m, inputs_and_outputs* p) {
     p->output_rows[at] = (etx_blob_output){.name = output->name,
                                            .lifetime = lifetime_of(m, output),
                                            .mutated_input = -1};
-    ETX_TRY(sizes_text(m, output, &p->output_rows[at].sizes));
+    ETX_TRY(etx_emit_output_sizes(m, output, &p->output_rows[at].sizes));
   }
   return ETX_OK;
 }

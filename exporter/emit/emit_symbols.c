@@ -4,6 +4,7 @@
 // before its first use. Until then its slot has the value at the upper bounds.
 
 #include "exporter/emit/emit_internal.h"
+#include "exporter/host/text_buffer.h"
 
 // An input from which a symbol can be computed: size == factor * symbol +
 // offset.
@@ -273,4 +274,23 @@ etx_status etx_emit_input_dims(etx_emit_method* m,
   *out_dims = all.items;
   *out_count = all.count;
   return ETX_OK;
+}
+
+etx_status etx_emit_output_sizes(etx_emit_method* m,
+                                 const etx_ir_output* output, etx_text* out) {
+  *out = (etx_text){NULL, 0};
+  if (output->arg.kind != ETX_IR_ARG_VALUE || output->is_number) return ETX_OK;
+  const etx_shape* const shape = &m->method->values[output->arg.as.value].shape;
+  etx_text_buffer text = {.pool = m->emit->pool};
+  bool varies = false;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    etx_text size = {NULL, 0};
+    if (!etx_dim_is_number(shape->dims[i])) varies = true;
+    ETX_TRY(
+        etx_symbols_print(m->symbols, shape->dims[i], m->emit->pool, &size));
+    if (i != 0) etx_text_put_string(&text, ", ");
+    etx_text_put_text(&text, size);
+  }
+  if (varies) *out = (etx_text){text.data, text.size};
+  return text.status;
 }

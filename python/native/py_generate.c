@@ -23,60 +23,53 @@ static bool read_list(PyObject* object, etx_token_list* out) {
   return true;
 }
 
+// Zeroed memory for an item of each element of a tuple, and their number. NULL:
+// an exception is set.
+static void* take_items(PyObject* tuple, size_t item_bytes, size_t* out_count) {
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  if (count < 0) return NULL;
+  void* const items = PyMem_Calloc((size_t)count + 1, item_bytes);
+  if (items == NULL) PyErr_NoMemory();
+  *out_count = (size_t)count;
+  return items;
+}
+
 static bool read_lists(PyObject* tuple, etx_token_list** out,
                        size_t* out_count) {
-  const Py_ssize_t count = PyTuple_Size(tuple);
-  if (count < 0) return false;
-  *out = (etx_token_list*)PyMem_Calloc((size_t)count + 1, sizeof **out);
-  if (*out == NULL) {
-    PyErr_NoMemory();
-    return false;
+  *out = (etx_token_list*)take_items(tuple, sizeof **out, out_count);
+  if (*out == NULL) return false;
+  for (size_t i = 0; i < *out_count; ++i) {
+    PyObject* const item = PyTuple_GetItem(tuple, (Py_ssize_t)i);
+    if (!read_list(item, &(*out)[i])) return false;
   }
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!read_list(PyTuple_GetItem(tuple, i), &(*out)[i])) return false;
-  }
-  *out_count = (size_t)count;
   return true;
 }
 
 static bool read_biases(PyObject* tuple, etx_sequence_bias** out,
                         size_t* out_count) {
-  const Py_ssize_t count = PyTuple_Size(tuple);
-  if (count < 0) return false;
-  *out = (etx_sequence_bias*)PyMem_Calloc((size_t)count + 1, sizeof **out);
-  if (*out == NULL) {
-    PyErr_NoMemory();
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < count; ++i) {
+  *out = (etx_sequence_bias*)take_items(tuple, sizeof **out, out_count);
+  if (*out == NULL) return false;
+  for (size_t i = 0; i < *out_count; ++i) {
+    PyObject* const item = PyTuple_GetItem(tuple, (Py_ssize_t)i);
     PyObject* ids = NULL;
-    if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "Of", &ids,
-                          &(*out)[i].bias) ||
+    if (!PyArg_ParseTuple(item, "Of", &ids, &(*out)[i].bias) ||
         !read_list(ids, &(*out)[i].sequence)) {
       return false;
     }
   }
-  *out_count = (size_t)count;
   return true;
 }
 
 static bool read_strings(PyObject* tuple, etx_text** out, size_t* out_count) {
-  const Py_ssize_t count = PyTuple_Size(tuple);
-  if (count < 0) return false;
-  *out = (etx_text*)PyMem_Calloc((size_t)count + 1, sizeof **out);
-  if (*out == NULL) {
-    PyErr_NoMemory();
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < count; ++i) {
+  *out = (etx_text*)take_items(tuple, sizeof **out, out_count);
+  if (*out == NULL) return false;
+  for (size_t i = 0; i < *out_count; ++i) {
     char* data = NULL;
     Py_ssize_t size = 0;
-    if (PyBytes_AsStringAndSize(PyTuple_GetItem(tuple, i), &data, &size) != 0) {
-      return false;
-    }
+    PyObject* const item = PyTuple_GetItem(tuple, (Py_ssize_t)i);
+    if (PyBytes_AsStringAndSize(item, &data, &size) != 0) return false;
     (*out)[i] = (etx_text){data, (size_t)size};
   }
-  *out_count = (size_t)count;
   return true;
 }
 

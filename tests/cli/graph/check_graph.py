@@ -8,13 +8,10 @@ browser generates real pointer and key events. Ends with 77 (skipped) if there i
 no chromium.
 """
 
-import argparse
-import base64
 import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "memory"))
 
@@ -345,7 +342,7 @@ def expect_phone(etx, program, folder, chrome, shots):
             if view == "graph":
                 page.run("graphView.select(graphView.graph.stepNodes[0], null, true)")
                 chrome.settle()
-            shoot(chrome, shots, f"phone_{view}")
+            browser.shoot(chrome, shots, f"phone_{view}")
             expect_narrow(chrome, view)
         page.run("goToView('memory'); document.getElementById('show-table').click()")
         chrome.settle()
@@ -353,7 +350,7 @@ def expect_phone(etx, program, folder, chrome, shots):
         memory = folder / "memory.html"
         subprocess.run([etx, "mem", program, "--html", memory], check=True)
         chrome.open(memory)
-        shoot(chrome, shots, "phone_mem")
+        browser.shoot(chrome, shots, "phone_mem")
         expect_narrow(chrome, "etx mem")
     finally:
         chrome.call("Emulation.setDeviceMetricsOverride", width=1400, height=1000,
@@ -363,13 +360,6 @@ def expect_phone(etx, program, folder, chrome, shots):
 def expect_narrow(chrome, what):
     wide = chrome.run("document.documentElement.scrollWidth")
     expect(wide <= PHONE, f"{what} is {wide} pixels wide on a telephone")
-
-
-def shoot(chrome, folder, name):
-    if folder is None:
-        return
-    data = chrome.call("Page.captureScreenshot", format="png")["data"]
-    (folder / (name + ".png")).write_bytes(base64.b64decode(data))
 
 
 def run(options, folder, chrome):
@@ -396,7 +386,7 @@ def run(options, folder, chrome):
          folder / "translate.pte", "--source-lines")
     page = Page(etx, folder / "translate.pte", folder, chrome)
     expect_layout(page)
-    shoot(chrome, options.shots, "graph")
+    browser.shoot(chrome, options.shots, "graph")
     module = page.run("graphView.graph.stepNodes.find(n => n.source !== '')"
                       ".source.split(', ')[0].replace('module ', '').toLowerCase()")
     expect_search(page, module, page.run(
@@ -413,24 +403,5 @@ def run(options, folder, chrome):
     print("names that are attacks or long; a telephone's screen")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("etx")
-    parser.add_argument("source", type=pathlib.Path)
-    parser.add_argument("--shots", type=pathlib.Path)
-    options = parser.parse_args()
-    path = browser.find()
-    if path is None:
-        print("skipped: no chromium is installed (apt-get install chromium)")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as name:
-        chrome = browser.Browser(path)
-        try:
-            run(options, pathlib.Path(name), chrome)
-        finally:
-            chrome.close()
-    print("the page is right")
-
-
 if __name__ == "__main__":
-    main()
+    browser.check_pages(run)

@@ -4,10 +4,14 @@ Messages are JSON, each with a zero byte at its end. The browser reads them from
 file descriptor 3 and answers on 4, so nothing but Python is needed.
 """
 
+import argparse
+import base64
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 
@@ -153,3 +157,32 @@ class Browser:
                 if not what["request"]["url"].startswith(("file:", "data:")):
                     found.append("asked for " + what["request"]["url"])
         return found
+
+
+def shoot(chrome, folder, name):
+    """Writes a picture of the page, if there is a folder for it."""
+    if folder is None:
+        return
+    data = chrome.call("Page.captureScreenshot", format="png")["data"]
+    (folder / (name + ".png")).write_bytes(base64.b64decode(data))
+
+
+def check_pages(run):
+    """The main function of a check of pages: calls `run(options, folder, browser)`. Ends
+    with 77 (skipped) if there is no browser."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("etx")
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("--shots", type=pathlib.Path)
+    options = parser.parse_args()
+    path = find()
+    if path is None:
+        print("skipped: no chromium is installed (apt-get install chromium)")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as name:
+        chrome = Browser(path)
+        try:
+            run(options, pathlib.Path(name), chrome)
+        finally:
+            chrome.close()
+    print("the page is right")

@@ -8,14 +8,10 @@ browser generates real pointer and key events. Ends with 77 (skipped) if there i
 no chromium.
 """
 
-import argparse
 import json
-import pathlib
 import random
 import re
 import subprocess
-import sys
-import tempfile
 
 import browser
 
@@ -330,34 +326,6 @@ def expect_harmless(case):
            "a name became an element")
 
 
-def shoot(chrome, folder, name):
-    if folder is None:
-        return
-    import base64
-    data = chrome.call("Page.captureScreenshot", format="png")["data"]
-    (folder / (name + ".png")).write_bytes(base64.b64decode(data))
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("etx")
-    parser.add_argument("source", type=pathlib.Path)
-    parser.add_argument("--shots", type=pathlib.Path)
-    options = parser.parse_args()
-    path = browser.find()
-    if path is None:
-        print("skipped: no chromium is installed (apt-get install chromium)")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        chrome = browser.Browser(path)
-        try:
-            run(options, folder, chrome)
-        finally:
-            chrome.close()
-    print("the page is right")
-
-
 def run(options, folder, chrome):
     etx, data = options.etx, options.source / "tests" / "data"
     plan(etx, options.source / "samples" / "translate" / "model" / "pt2",
@@ -375,7 +343,7 @@ def run(options, folder, chrome):
         expect_keyboard(case)
         expect_table(case)
         expect_theme(case)
-        shoot(chrome, options.shots, program.stem)
+        browser.shoot(chrome, options.shots, program.stem)
         expect(not chrome.complaints(), chrome.complaints())
         print(f"{program.name}: {count} boxes as planned, {pointed} pointed at")
     many_values(folder / "many")
@@ -384,7 +352,7 @@ def run(options, folder, chrome):
     case = Case(etx, folder / "many.pte", folder, chrome)
     expect_many(case)
     expect_search(case, "mul")
-    shoot(chrome, options.shots, "many")
+    browser.shoot(chrome, options.shots, "many")
     expect(not chrome.complaints(), chrome.complaints())
     case = Case(etx, hostile_program(etx, folder), folder, chrome)
     expect_harmless(case)
@@ -392,4 +360,4 @@ def run(options, folder, chrome):
 
 
 if __name__ == "__main__":
-    main()
+    browser.check_pages(run)

@@ -18,7 +18,7 @@
 #define TRANSLATE ETX_BINARY "/translate"
 #define MODEL ETX_SOURCE "/samples/translate/model"
 
-#ifdef ETX_SANITIZED
+#ifdef ETX_TEST_SANITIZED
 enum { LINES = 20, BEAM_FILE_LINES = 6 };
 #else
 enum { LINES = 500, BEAM_FILE_LINES = 100 };

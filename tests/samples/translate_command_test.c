@@ -31,7 +31,7 @@ static char many_lines[PATH_BYTES];
 static char answers[PATH_BYTES];
 
 // More lines than the command reads at once.
-#ifdef ETX_SANITIZED
+#ifdef ETX_TEST_SANITIZED
 enum { MANY = 1300 };
 #else
 enum { MANY = 6000 };
@@ -482,7 +482,7 @@ static void memory_use_is_close_to_the_arenas(void** state) {
       2);
   assert_non_null(strstr(result.err, "tokens/s"));
   assert_non_null(strstr(result.err, "no cache"));
-#ifndef ETX_SANITIZED
+#ifndef ETX_TEST_SANITIZED
   assert_in_range(own, 1, arenas + 20000);
 #endif
   command_end(&result);

@@ -17,7 +17,7 @@
 #define MODEL ETX_SOURCE "/samples/translate/model"
 
 // Sanitizers make each step much slower, and fewer lines are enough for them.
-#ifdef ETX_SANITIZED
+#ifdef ETX_TEST_SANITIZED
 enum { LINES = 20 };
 #else
 enum { LINES = 500 };

@@ -95,7 +95,7 @@ static void translates_every_line(const char* program, size_t limit) {
 }
 
 // Sanitizers make each step much slower, and fewer lines are enough for them.
-#ifdef ETX_SANITIZED
+#ifdef ETX_TEST_SANITIZED
 enum { LINES = 20 };
 #else
 enum { LINES = 500 };

@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The rounds of a suite that draws its inputs: `count`, or a fifth under an
-// emulator, where each takes twenty times as long.
-#ifdef ETX_TEST_EMULATED
+// The rounds of a suite that draws its inputs: `count`; a fifth under an
+// emulator, where each takes twenty times as long; a third under a sanitizer.
+#if defined ETX_TEST_EMULATED
 #define TEST_ROUNDS(count) (((count) + 4) / 5)
+#elif defined ETX_TEST_SANITIZED
+#define TEST_ROUNDS(count) (((count) + 2) / 3)
 #else
 #define TEST_ROUNDS(count) (count)
 #endif

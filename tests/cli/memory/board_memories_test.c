@@ -22,8 +22,14 @@ static const char* const sets[] = {
     "mixed",   "quantized", "loops",   "cond",     "lines",     "parts",
     "halves",  "kv",        "tiny",    "rings",    "branches",  "late",
     "scans",   "varying",   "choices", "positions"};
-// In percent of the scratch of one memory.
-static const unsigned shares[] = {10, 40, 70, 100};
+// In percent of the scratch of one memory. Under a sanitizer, which is slow, the
+// first two.
+static const unsigned shares[] = {10, 70, 40, 100};
+#ifdef ETX_TEST_SANITIZED
+enum { SHARES = 2 };
+#else
+enum { SHARES = sizeof shares / sizeof *shares };
+#endif
 
 enum { CALLS = 4, MOST_BYTES = 1 << 26 };
 
@@ -120,7 +126,7 @@ static void calls_in_two_memories_have_the_same_bytes(void** state) {
     plan_set(sets[i], NULL, &plain_file);
     open_program(&plain_file, &plain);
     const size_t most = largest_scratch(&plain);
-    for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
+    for (size_t k = 0; k < SHARES; ++k) {
       char fast[64];
       const size_t bytes = most * shares[k] / 100;
       snprintf(fast, sizeof fast, "fast=%zu", bytes == 0 ? 1 : bytes);
@@ -132,8 +138,8 @@ static void calls_in_two_memories_have_the_same_bytes(void** state) {
     etx_pte_file_close(&plain_file);
   }
   print_message("%zu calls, %zu plans in two memories\n", compared, spilled);
-  assert_true(compared > 500);
-  assert_true(spilled > 40);
+  assert_true(compared > 125 * SHARES);
+  assert_true(spilled > 10 * SHARES);
 }
 
 static void blocks_that_are_too_small_are_refused(void** state) {

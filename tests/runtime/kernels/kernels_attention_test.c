@@ -151,7 +151,7 @@ static void causal_tiles_that_share_a_key_block_match_the_reference(
   test_random_floats(q, ALL, 3);
   test_random_floats(k, ALL, 3);
   test_random_floats(v, ALL, 1);
-  for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i) {
+  for (size_t i = 0; i < TEST_ROUNDS(sizeof widths / sizeof *widths); ++i) {
     const size_t width = (size_t)widths[i], head = CAUSAL_ROWS * width;
     const size_t bytes = KEY_HEADS * HEADS_PER_GROUP * head * sizeof(float);
     const int32_t heads[] = {1, KEY_HEADS * HEADS_PER_GROUP, CAUSAL_ROWS,

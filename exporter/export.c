@@ -110,12 +110,17 @@ static etx_text describe_options(const pipeline* e) {
       o->pack_budget == 0 ? etx_text_of("")
                           : etx_pool_format(pool, ";budget=%u", o->pack_budget);
   if (budget.data == NULL) return budget;
-  return etx_pool_format(pool, "passes=%s;algorithm=%s;keep=%s%s%t%s",
+  const etx_text folding =
+      o->fold_budget == 0
+          ? etx_text_of("")
+          : etx_pool_format(pool, ";folding=%u", o->fold_budget);
+  if (folding.data == NULL) return folding;
+  return etx_pool_format(pool, "passes=%s;algorithm=%s;keep=%s%s%t%s%t",
                          o->passes == NULL ? "" : o->passes,
                          o->algorithm == NULL ? "" : o->algorithm,
                          o->keep_layout == NULL ? "no" : "yes",
                          o->pack_weights ? ";pack=yes" : "", budget,
-                         o->parallel_regions ? ";regions=yes" : "");
+                         o->parallel_regions ? ";regions=yes" : "", folding);
 }
 
 static etx_status write_program(pipeline* e, const etx_sink* sink) {

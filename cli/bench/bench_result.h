@@ -4,7 +4,7 @@
 #define ETX_CLI_BENCH_BENCH_RESULT_H
 
 #include "cli/bench/bench_times.h"
-#include "cli/bench/operator_cost.h"
+#include "cli/program/operator_cost.h"
 #include "cli/machine/machine_limits.h"
 #include "cli/bench/synthetic_input.h"
 #include "runtime/method.h"

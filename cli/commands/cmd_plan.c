@@ -84,6 +84,7 @@ typedef struct plan_options {
   int report;  // REPORT_...
   bool pack;
   uint64_t pack_budget;
+  uint64_t fold_budget;
   bool parallel_regions;
   bool source_lines;
   bool json;
@@ -140,6 +141,7 @@ static etx_export_options make_export_options(const plan_options* options,
   etx_export_options export_options = {
       .target = options->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
       .evaluator = etx_kernel_evaluator(),
+      .fold_budget = options->fold_budget,
       .passes = options->passes,
       .algorithm = options->algorithm,
       .dump_after = options->dump_after,
@@ -434,6 +436,11 @@ int etx_cmd_plan(int argc, char** argv) {
                     "that some methods read in another order than others, in "
                     "at most so many bytes, 64M (default: 0)",
                     &options.pack_budget),
+          ETX_BYTES("fold-budget", 0, "NUMBER",
+                    "compute constants when planning with at most so many "
+                    "multiply-adds and elements; other nodes of constants are "
+                    "computed in each call (default: 20 000 000 000)",
+                    &options.fold_budget),
           ETX_FLAG("parallel-regions", 0,
                    "keep the memory of independent parts of a method apart, so "
                    "that an application can run them at the same time; needs "

@@ -3,6 +3,9 @@
 
 #include "cli/plan/kernel_evaluator.h"
 
+#include <string.h>
+
+#include "cli/program/operator_cost.h"
 #include "exporter/host/host_memory.h"
 #include "format/base/checked_math.h"
 #include "runtime/kernel.h"
@@ -173,7 +176,61 @@ static etx_status evaluate(void* context, const etx_op* op,
   return status;
 }
 
+// ------------------------------------------------ work
+
+static uint64_t elements_of(const etx_eval_tensor* tensor) {
+  uint64_t count = 1;
+  for (size_t i = 0; i < tensor->rank; ++i) count *= (uint64_t)tensor->sizes[i];
+  return count;
+}
+
+static void add_tensor(etx_operator_cost_call* call, size_t argument,
+                       const etx_eval_tensor* tensor, bool is_written) {
+  const etx_operator_cost_tensor added = {.argument = argument,
+                                          .sizes = tensor->sizes,
+                                          .rank = tensor->rank,
+                                          .dtype = tensor->dtype,
+                                          .is_written = is_written};
+  etx_operator_cost_call_add(call, &added);
+}
+
+// Windows of poolings and of resampling are not counted by operator_cost. Each
+// is at most a plane of the input.
+static uint64_t most_window(const etx_op* op, const etx_eval_tensor* from) {
+  if (strcmp(etx_operator_cost_kind(op), "pooling") != 0) return 1;
+  uint64_t plane = 1;
+  for (size_t i = 0; i < 2 && i < from->rank; ++i) {
+    plane *= (uint64_t)from->sizes[from->rank - 1 - i];
+  }
+  return plane;
+}
+
+static uint64_t work(const etx_op* op, const etx_eval_argument* arguments,
+                     size_t count) {
+  etx_operator_cost_call call = {.op = op};
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  etx_argument argument;
+  uint64_t total = 0, window = 1;
+  for (size_t i = 0; i < count && etx_argument_next(&cursor, &argument); ++i) {
+    const etx_eval_argument* const from = &arguments[i];
+    if (from->kind == ETX_EVAL_TENSOR) {
+      add_tensor(&call, i, &from->tensor, argument.written);
+      if (i == 0) window = most_window(op, &from->tensor);
+      total += elements_of(&from->tensor) * (argument.written ? window : 1);
+    }
+    for (size_t k = 0; from->kind == ETX_EVAL_TENSORS && k < from->count; ++k) {
+      if (from->is_none != NULL && from->is_none[k] != 0) continue;
+      add_tensor(&call, i, &from->tensors[k], false);
+      total += elements_of(&from->tensors[k]);
+    }
+    if (from->kind == ETX_EVAL_INTS && from->count == 4) {
+      etx_operator_cost_call_add_order(&call, i, from->integers[2]);
+    }
+  }
+  return total + etx_operator_cost_of(&call).multiply_adds;
+}
+
 etx_evaluator etx_kernel_evaluator(void) {
-  const etx_evaluator evaluator = {evaluate, NULL};
+  const etx_evaluator evaluator = {evaluate, NULL, work};
   return evaluator;
 }

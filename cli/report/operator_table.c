@@ -82,7 +82,10 @@ static etx_status lower_example(const etx_aten_schema* schema, etx_dtype dtype,
   etx_ir_module module;
   etx_problems problems = {note_problem, out, 0};
   etx_export_options options = {.target = target};
-  if (table != NULL) options.evaluator = (etx_evaluator){evaluate, table};
+  if (table != NULL) {
+    options.evaluator =
+        (etx_evaluator){.evaluate = evaluate, .context = table};
+  }
   etx_pass_context context = {.module = &module,
                               .options = &options,
                               .problems = &problems,

@@ -122,6 +122,13 @@ etx_status etx_uniform_make(etx_pool* pool, const etx_ir_constant* type,
       return etx_diag_fail(diag, ETX_OUT_OF_RANGE, "the sizes overflow");
     }
   }
+  if (bytes > ETX_MOST_UNIFORM_BYTES) {
+    return etx_diag_fail(
+        diag, ETX_OUT_OF_RANGE,
+        "a tensor of %u bytes from one value, expected at most %u; read a "
+        "larger one from a file, {tensor: file.safetensors#name}",
+        bytes, ETX_MOST_UNIFORM_BYTES);
+  }
   uint8_t* const data =
       bytes > SIZE_MAX ? NULL : etx_pool_take(pool, (size_t)bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;

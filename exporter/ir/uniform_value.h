@@ -8,7 +8,10 @@
 #include "exporter/host/yaml_tree.h"
 
 // A dense tensor of the dtype and sizes of `type` with `value` in every
-// element. ETX_BAD_FILE if the dtype cannot hold the value.
+// element. ETX_BAD_FILE if the dtype cannot hold the value; ETX_OUT_OF_RANGE if
+// the tensor would have more than ETX_MOST_UNIFORM_BYTES, since a few words of a
+// graph should not fill the memory of the machine.
+#define ETX_MOST_UNIFORM_BYTES (UINT64_C(4) << 30)
 ETX_MUST_USE etx_status etx_uniform_make(etx_pool* pool,
                                          const etx_ir_constant* type,
                                          const etx_yaml_value* value,

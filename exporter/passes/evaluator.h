@@ -52,6 +52,11 @@ typedef struct etx_evaluator {
                          const etx_eval_argument* arguments, size_t count,
                          etx_diag* diag);
   void* context;
+  // The work of that call, for the budget of constant folding: multiply-adds,
+  // and elements read and written. NULL: no call has any. The data of outputs
+  // may be NULL.
+  uint64_t (*work)(const etx_op* op, const etx_eval_argument* arguments,
+                   size_t count);
 } etx_evaluator;
 
 #endif

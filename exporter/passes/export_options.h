@@ -7,9 +7,15 @@
 #include "exporter/ir/target.h"
 #include "format/base/sink.h"
 
+// A few seconds with one thread. Weights of a few billion elements can be
+// transposed within it.
+#define ETX_FOLD_BUDGET UINT64_C(20000000000)
+
 typedef struct etx_export_options {
   etx_target target;
   etx_evaluator evaluator;  // for constant folding
+  uint64_t fold_budget;  // most work of constant folding (evaluator.h); 0: the
+                         // default, ETX_FOLD_BUDGET
   const char* passes;       // "-name,-name": passes switched off, or NULL
   const char* algorithm;    // a planning algorithm, or NULL: the best of all
   const char* dump_after;   // pass after which the IR is dumped, or NULL

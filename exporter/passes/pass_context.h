@@ -23,6 +23,13 @@ typedef struct etx_schedule_saving {
   uint64_t steps;        // of the search
 } etx_schedule_saving;
 
+// What constant folding took of its limits (known_values.h).
+typedef struct etx_fold_use {
+  uint64_t work;        // of options->fold_budget
+  uint64_t bytes;       // of computed constants
+  uint64_t most_bytes;  // 0: not yet known
+} etx_fold_use;
+
 typedef struct etx_pass_context {
   etx_ir_module* module;              // changed by every pass
   const etx_export_options* options;  // target, evaluator, passes switched off
@@ -35,6 +42,7 @@ typedef struct etx_pass_context {
   etx_placement* placements;    // by method, set by the pass assign_storage
   etx_placement_copies copies;  // copies that remain, for the report
   etx_fusion_report fusions;    // made and missed, for the report
+  etx_fold_use folding;         // what constant folding took so far
   etx_constant_names constant_names;  // of computed constants
   etx_quantized_report quantized;     // set by the pass quantize_weights
   etx_packed_report packed;           // set by the pass pack_weights

@@ -29,8 +29,18 @@ etx_status etx_fusion_report_fused_node(etx_fusion_report* fusions,
                                         const etx_ir_method* method,
                                         const etx_ir_node* node,
                                         const char* kind) {
+  return etx_fusion_report_missed_node(fusions, module, method, node, kind,
+                                       NULL);
+}
+
+etx_status etx_fusion_report_missed_node(etx_fusion_report* fusions,
+                                         const etx_ir_module* module,
+                                         const etx_ir_method* method,
+                                         const etx_ir_node* node,
+                                         const char* kind, const char* reason) {
   const etx_fusion fusion = {method->name,
-                             method->values[node->outputs[0]].name, kind, NULL};
+                             method->values[node->outputs[0]].name, kind,
+                             reason};
   return note(fusions, module->pool, &fusion);
 }
 

@@ -31,6 +31,13 @@ ETX_MUST_USE etx_status etx_fusion_report_fused_node(
     etx_fusion_report* fusions, const etx_ir_module* module,
     const etx_ir_method* method, const etx_ir_node* node, const char* kind);
 
+// Adds one that was not possible because of `reason`, of a node that is already
+// in the method.
+ETX_MUST_USE etx_status etx_fusion_report_missed_node(
+    etx_fusion_report* fusions, const etx_ir_module* module,
+    const etx_ir_method* method, const etx_ir_node* node, const char* kind,
+    const char* reason);
+
 // Adds a fusion that was not possible because of `reason`. An empty reason adds
 // nothing.
 ETX_MUST_USE etx_status etx_fusion_report_missed(

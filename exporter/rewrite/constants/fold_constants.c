@@ -184,6 +184,13 @@ static etx_status repeat_element(constant_folder* self, etx_ir_node* node,
   return ETX_OK;
 }
 
+static etx_status report_limit(const constant_folder* self,
+                               const etx_ir_node* node) {
+  return etx_fusion_report_missed_node(
+      &self->context->fusions, self->context->module, self->method, node,
+      "constant", "computing it when planning is beyond a limit");
+}
+
 static etx_status fold_node(constant_folder* self, etx_ir_node* node) {
   etx_ir_constant outputs[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   bool done = true;
@@ -191,6 +198,7 @@ static etx_status fold_node(constant_folder* self, etx_ir_node* node) {
   bool repeats = false;
   if (!can_fold(self, node, &fits, &repeats)) return ETX_OK;
   ETX_TRY(etx_known_values_evaluate(&self->known, node, outputs, &done));
+  if (self->known.is_beyond_limit) return report_limit(self, node);
   if (!done) return ETX_OK;
   if (repeats && etx_rewrite_is_uniform(&outputs[0])) {
     return repeat_element(self, node, &outputs[0]);

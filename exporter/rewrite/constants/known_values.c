@@ -3,14 +3,27 @@
 #include "exporter/ir/type_inference.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
+enum { SPARE_BYTES = 256 * 1024 * 1024 };
+
+static uint64_t most_bytes_of(const etx_ir_module* module) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < module->constant_count; ++i) {
+    bytes += module->constants[i].data.size;
+  }
+  return 4 * bytes + SPARE_BYTES;
+}
+
 etx_status etx_known_values_init(etx_known_values* known,
-                                 const etx_pass_context* context,
+                                 etx_pass_context* context,
                                  const etx_ir_method* method) {
   *known = (etx_known_values){
       context, method,
       etx_pool_take(context->module->pool,
                     method->value_count * sizeof(const void*)),
-      method->value_count};
+      method->value_count, false};
+  if (context->folding.most_bytes == 0) {
+    context->folding.most_bytes = most_bytes_of(context->module);
+  }
   return known->contents == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
 }
 
@@ -164,20 +177,87 @@ static etx_status to_argument(const etx_known_values* known,
                  : number_list(known, arg, type, out);
 }
 
-// An empty constant of an output's type, its bytes taken from the pool.
-static etx_status make_output(const etx_known_values* known, uint32_t value,
-                              etx_ir_constant* out, uint8_t** out_data) {
+// A constant of an output's type, as yet without memory.
+static etx_status describe_output(const etx_known_values* known, uint32_t value,
+                                  etx_ir_constant* out) {
   const etx_shape* const shape = &known->method->values[value].shape;
   uint64_t bytes = 0;
   if (!etx_ir_upper_bytes(known->method, shape, &bytes))
     return ETX_OUT_OF_RANGE;
-  *out_data = etx_pool_take(known->context->module->pool, (size_t)bytes);
-  if (*out_data == NULL) return ETX_OUT_OF_MEMORY;
-  *out = (etx_ir_constant){
-      shape->dtype, shape->rank, {0}, {*out_data, (size_t)bytes}};
+  *out =
+      (etx_ir_constant){shape->dtype, shape->rank, {0}, {NULL, (size_t)bytes}};
   return etx_ir_upper_sizes(known->method, shape, out->sizes)
              ? ETX_OK
              : ETX_OUT_OF_RANGE;
+}
+
+// The arguments of a call. Those of outputs are `arguments[first_output]` and
+// the following.
+typedef struct evaluated_call {
+  etx_eval_argument arguments[ETX_MAX_ARGUMENTS];
+  size_t count, first_output;
+} evaluated_call;
+
+static etx_status make_arguments(const etx_known_values* known,
+                                 const etx_ir_node* node,
+                                 etx_ir_constant* outputs,
+                                 evaluated_call* call) {
+  etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
+  etx_argument argument;
+  size_t output = 0;
+  call->count = 0;
+  call->first_output = node->arg_count;
+  while (call->count < ETX_MAX_ARGUMENTS &&
+         etx_argument_next(&cursor, &argument)) {
+    etx_eval_argument* const to = &call->arguments[call->count];
+    if (call->count < node->arg_count) {
+      ETX_TRY(to_argument(known, &node->args[call->count], argument.type, to));
+    } else if (output < node->output_count) {
+      ETX_TRY(describe_output(known, node->outputs[output], &outputs[output]));
+      *to = (etx_eval_argument){.kind = ETX_EVAL_TENSOR};
+      if (!to_tensor(known->context->module->pool, &outputs[output++],
+                     &to->tensor)) {
+        return ETX_OUT_OF_MEMORY;
+      }
+    }
+    ++call->count;
+  }
+  return output == node->output_count ? ETX_OK : ETX_MISSING_OPERATOR;
+}
+
+static etx_status take_outputs(const etx_known_values* known, size_t count,
+                               etx_ir_constant* outputs, evaluated_call* call) {
+  for (size_t i = 0; i < count; ++i) {
+    uint8_t* const data =
+        etx_pool_take(known->context->module->pool, outputs[i].data.size);
+    if (data == NULL) return ETX_OUT_OF_MEMORY;
+    outputs[i].data.data = data;
+    call->arguments[call->first_output + i].tensor.data = data;
+  }
+  return ETX_OK;
+}
+
+// Takes the work and the bytes of the call from the limits, or nothing.
+static bool take_from_limits(etx_pass_context* context,
+                             const etx_ir_node* node,
+                             const etx_ir_constant* outputs,
+                             const evaluated_call* call) {
+  const etx_export_options* const options = context->options;
+  etx_fold_use* const use = &context->folding;
+  const uint64_t most_work =
+      options->fold_budget == 0 ? ETX_FOLD_BUDGET : options->fold_budget;
+  const uint64_t work = options->evaluator.work == NULL
+                            ? 0
+                            : options->evaluator.work(
+                                  node->op, call->arguments, call->count);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < node->output_count; ++i) bytes += outputs[i].data.size;
+  if (work > most_work - use->work || bytes > use->most_bytes - use->bytes) {
+    return false;
+  }
+  use->work += work;
+  use->bytes += bytes;
+  return true;
 }
 
 // ------------------------------------------------ nodes
@@ -194,41 +274,28 @@ static etx_status share_view(const etx_known_values* known,
              : ETX_OUT_OF_RANGE;
 }
 
-etx_status etx_known_values_evaluate(const etx_known_values* known,
+etx_status etx_known_values_evaluate(etx_known_values* known,
                                      const etx_ir_node* node,
                                      etx_ir_constant* outputs, bool* out_done) {
+  const etx_evaluator* const evaluator = &known->context->options->evaluator;
+  evaluated_call call;
   *out_done = true;
+  known->is_beyond_limit = false;
   if (node->op->id == ETX_OP_view_copy_out) {
     return share_view(known, node, &outputs[0]);
   }
-  etx_eval_argument arguments[ETX_MAX_ARGUMENTS];
-  etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
-  etx_argument argument;
-  size_t count = 0;
-  size_t output = 0;
   *out_done = false;
-  while (count < ETX_MAX_ARGUMENTS && etx_argument_next(&cursor, &argument)) {
-    etx_eval_argument* const to = &arguments[count];
-    if (count < node->arg_count) {
-      ETX_TRY(to_argument(known, &node->args[count], argument.type, to));
-    } else if (output < node->output_count) {
-      uint8_t* data = NULL;
-      ETX_TRY(
-          make_output(known, node->outputs[output], &outputs[output], &data));
-      *to = (etx_eval_argument){.kind = ETX_EVAL_TENSOR};
-      if (!to_tensor(known->context->module->pool, &outputs[output++],
-                     &to->tensor)) {
-        return ETX_OUT_OF_MEMORY;
-      }
-    }
-    ++count;
-  }
-  const etx_evaluator* const evaluator = &known->context->options->evaluator;
-  if (evaluator->evaluate == NULL || output != node->output_count) {
+  if (evaluator->evaluate == NULL) return ETX_OK;
+  etx_status status = make_arguments(known, node, outputs, &call);
+  if (status == ETX_MISSING_OPERATOR) return ETX_OK;
+  ETX_TRY(status);
+  if (!take_from_limits(known->context, node, outputs, &call)) {
+    known->is_beyond_limit = true;
     return ETX_OK;
   }
-  const etx_status status =
-      evaluator->evaluate(evaluator->context, node->op, arguments, count, NULL);
+  ETX_TRY(take_outputs(known, node->output_count, outputs, &call));
+  status = evaluator->evaluate(evaluator->context, node->op, call.arguments,
+                               call.count, NULL);
   *out_done = status == ETX_OK;
   return status == ETX_OUT_OF_MEMORY ? status : ETX_OK;
 }

@@ -196,7 +196,7 @@ static void find_readers(const etx_ir_method* method, bool* broadcasts) {
   }
 }
 
-etx_status etx_position_tables_find(const etx_pass_context* context,
+etx_status etx_position_tables_find(etx_pass_context* context,
                                     etx_ir_method* method,
                                     etx_position_tables* out_tables) {
   etx_pool* const pool = context->module->pool;

@@ -17,7 +17,7 @@ typedef struct etx_position_tables {
 
 // Computes the tables of `method`, whose table of expressions may grow.
 ETX_MUST_USE etx_status
-etx_position_tables_find(const etx_pass_context* context, etx_ir_method* method,
+etx_position_tables_find(etx_pass_context* context, etx_ir_method* method,
                          etx_position_tables* out_tables);
 
 // The content at the upper bounds of a table that something is computed for;

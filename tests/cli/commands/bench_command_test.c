@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #include "cli/bench/bench_method.h"
-#include "cli/bench/operator_cost.h"
+#include "cli/program/operator_cost.h"
 #include "tests/cli/command.h"
 
 #define ETX ETX_BINARY "/etx"

@@ -102,6 +102,17 @@ static void values_outside_their_type_are_refused(void** state) {
                    ETX_BAD_FILE);
 }
 
+static void tensors_without_end_are_refused(void** state) {
+  (void)state;
+  const etx_ir_constant type = {
+      ETX_DTYPE_FLOAT32, 2, {60000, 60000}, {NULL, 0}};
+  const etx_yaml_value value = number(1);
+  etx_ir_constant made;
+  assert_int_equal(etx_uniform_make(&pool, &type, &value, &made, &diag),
+                   ETX_OUT_OF_RANGE);
+  assert_non_null(strstr(diag.text, "14400000000 bytes from one value"));
+}
+
 static void doubles_have_their_shortest_text(void** state) {
   (void)state;
   static const struct {
@@ -159,6 +170,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(halves_round_to_nearest_even),
       TEST(values_outside_their_type_are_refused),
+      TEST(tensors_without_end_are_refused),
       TEST(doubles_have_their_shortest_text),
       TEST(only_uniform_tensors_have_a_text),
   };

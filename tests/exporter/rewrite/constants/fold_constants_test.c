@@ -40,6 +40,43 @@ static void a_chain_of_constants_is_one_constant(void** state) {
   lowered_close(&l);
 }
 
+// The second product would need more work than is left.
+static void nodes_beyond_the_budget_stay(void** state) {
+  (void)state;
+  lowered_open(&l, ETX_TARGET_EXECUTORCH,
+               "buffers: [{name: w, type: 'float32[100, 100]', init: 1}]\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.mm.default, args: [w, w]}\n"
+               "  - {out: z, op: aten.mm.default, args: [y, y]}\n"
+               "outputs: [z]\n");
+  l.options.fold_budget = 1500000;
+  lowered_run(&l, "lower fold_constants");
+  assert_lines(&l,
+               "z: float32[100, 100] = aten::mm.out(const float32[100, 100], "
+               "const float32[100, 100])\n"
+               "return z\n");
+  assert_int_equal(l.context.fusions.count, 1);
+  assert_string_equal(l.context.fusions.items[0].kind, "constant");
+  assert_true(l.context.folding.work < 1500000);
+  lowered_close(&l);
+}
+
+static void results_beyond_the_limit_of_bytes_stay(void** state) {
+  (void)state;
+  lowered_open(&l, ETX_TARGET_EXECUTORCH,
+               "buffers: [{name: w, type: 'float32[100, 100]', init: 1}]\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.neg.default, args: [w]}\n"
+               "  - {out: z, op: aten.neg.default, args: [y]}\n"
+               "outputs: [z]\n");
+  l.context.folding.most_bytes = 60000;
+  lowered_run(&l, "lower fold_constants");
+  assert_lines(&l,
+               "z: float32[100, 100] = aten::neg.out(const float32[100, 100])\n"
+               "return z\n");
+  lowered_close(&l);
+}
+
 static void a_transposed_weight_is_computed_once(void** state) {
   (void)state;
   fold(
@@ -235,6 +272,8 @@ static void antialiased_bicubic_upsampling_is_folded(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_of_constants_is_one_constant),
+      cmocka_unit_test(nodes_beyond_the_budget_stay),
+      cmocka_unit_test(results_beyond_the_limit_of_bytes_stay),
       cmocka_unit_test(a_transposed_weight_is_computed_once),
       cmocka_unit_test(states_are_not_folded),
       cmocka_unit_test(symbolic_sizes_are_not_folded),

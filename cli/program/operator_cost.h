@@ -1,8 +1,8 @@
 // Bytes and multiply-adds of an operator call, computed from the sizes of its
 // arguments. Used for program files and for methods that run.
 
-#ifndef ETX_CLI_BENCH_OPERATOR_COST_H
-#define ETX_CLI_BENCH_OPERATOR_COST_H
+#ifndef ETX_CLI_PROGRAM_OPERATOR_COST_H
+#define ETX_CLI_PROGRAM_OPERATOR_COST_H
 
 #include "format/base/size_limits.h"
 #include "format/ops/op_schema.h"

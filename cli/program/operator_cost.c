@@ -1,4 +1,4 @@
-#include "cli/bench/operator_cost.h"
+#include "cli/program/operator_cost.h"
 
 #include <string.h>
 
@@ -32,7 +32,7 @@ static const struct operator_kind {
 } kinds[] = {
 #define KIND(name_part, kind, work, bytes) \
   {name_part, #kind, WORK_##work, BYTES_##bytes},
-#include "cli/bench/operator_cost_kinds.def"
+#include "cli/program/operator_cost_kinds.def"
 };
 
 static const struct operator_kind* kind_of(const etx_op* op) {

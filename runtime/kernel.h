@@ -29,16 +29,21 @@
 #include "runtime/instruction_set.h"
 #include "runtime/value.h"
 
+// The most threads of a program. Kernels take memory for each.
+enum { ETX_MAX_THREADS = 1024 };
+
 // What kernels may use of the machine: more than one core (the default is a
 // loop), and which instructions. Work is split by output elements, never along
 // a sum, so that results do not depend on it.
 typedef struct etx_parallel {
-  // Calls task(argument, i) for every i below count, on any threads, and
-  // returns when all have returned.
+  // Calls task(argument, i) once for every i below count, on any threads, and
+  // returns when all have returned. With a task left out or repeated, results
+  // are wrong: builds without NDEBUG trap then. Numbers from count on are
+  // ignored.
   void (*parallel_for)(void* context, void (*task)(void* argument, size_t i),
                        void* argument, size_t count);
   void* context;        // handed to parallel_for unchanged
-  size_t thread_count;  // threads that may run at once, at least 1
+  size_t thread_count;  // threads that may run at once, 1 to ETX_MAX_THREADS
   // The widest instruction set that products may use; 0: any. Results do not
   // depend on it.
   etx_instruction_set instruction_set;

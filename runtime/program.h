@@ -56,6 +56,7 @@ extern const etx_parallel etx_parallel_none;
 // Opens `file` in place. Verifies it in every build that has a verifier
 // (format/base/build_parts.h); see etx_pte_open and etx_blob_open, whose
 // statuses it returns. `limits` may be NULL; what it points to is borrowed.
+// ETX_BAD_ARGUMENT: its parallel has no thread, or more than ETX_MAX_THREADS.
 ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
                                          const etx_kernel_table* kernels,
                                          const etx_limits* limits,

@@ -59,6 +59,12 @@ static etx_status open_file(etx_program* program, etx_bytes file,
   if (opened.limits.parallel == NULL) {
     opened.limits.parallel = &etx_parallel_none;
   }
+  const size_t threads = opened.limits.parallel->thread_count;
+  if (threads - 1 >= ETX_MAX_THREADS) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "limits.parallel has %u threads, expected 1 to %u",
+                         (uint64_t)threads, (uint64_t)ETX_MAX_THREADS);
+  }
   ETX_TRY(etx_pte_open(&opened.pte, file, &opened.limits.file, diag));
   const etx_status status = etx_blob_open(&opened.blob, &opened.pte, diag);
   opened.has_blob = status == ETX_OK;

@@ -177,6 +177,22 @@ static void limits_bound_a_file(void** state) {
   test_program_end(p);
 }
 
+static void numbers_of_threads_without_sense_are_refused(void** state) {
+  (void)state;
+  test_program* p = counter_program(true, false);
+  etx_program program;
+  static const size_t counts[] = {0, ETX_MAX_THREADS + 1, SIZE_MAX};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+    etx_parallel parallel = etx_parallel_none;
+    parallel.thread_count = counts[i];
+    const etx_limits limits = {.parallel = &parallel};
+    assert_refused(etx_program_open(&program, test_file(p), &test_few_kernels,
+                                    &limits, &diag),
+                   ETX_BAD_ARGUMENT, "threads, expected 1 to 1024");
+  }
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_are_described),
@@ -185,6 +201,7 @@ int main(void) {
       cmocka_unit_test(constant_methods_return_several_values),
       cmocka_unit_test(constant_methods_are_read_without_memory),
       cmocka_unit_test(arenas_of_different_size_are_not_shared),
+      cmocka_unit_test(numbers_of_threads_without_sense_are_refused),
       unit_test_with(ETX_VERIFIER, limits_bound_a_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include "runtime/kernels/attention/attention_f64.h"
 #include "runtime/kernels/attention/attention_tile.h"
 #include "runtime/kernels/core/convert.h"
+#include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -699,5 +700,5 @@ void etx_attention_run(const etx_attention* a, void* temporary,
     return;
   }
   s.count = parallel->thread_count < s.units ? parallel->thread_count : s.units;
-  parallel->parallel_for(parallel->context, run_slice, &s, s.count);
+  etx_parallel_run_tasks(parallel, run_slice, &s, s.count);
 }

@@ -10,6 +10,7 @@
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/core/parallel_for.h"
 
 enum { COLUMNS = 32 };
 
@@ -121,7 +122,7 @@ static etx_status run(etx_call* call) {
       .repeat = (size_t)etx_call_tensor(call, QUERY)->sizes[1] / heads,
       .is_channelwise = etx_call_tensor(call, DECAY)->rank == 4};
   const etx_parallel* parallel = call->parallel;
-  parallel->parallel_for(parallel->context, run_head, &m,
+  etx_parallel_run_tasks(parallel, run_head, &m,
                          (size_t)key->sizes[0] * heads);
   return ETX_OK;
 }

@@ -14,6 +14,54 @@ enum {
   MIN_POSITIONS = 384,
 };
 
+// ------------------------------------------------ tasks
+
+typedef struct guarded_tasks {
+  void (*task)(void* argument, size_t i);
+  void* argument;
+  size_t count;
+  size_t runs, sum, squares;  // of the tasks that ran, modulo SIZE_MAX + 1
+} guarded_tasks;
+
+static void run_guarded(void* argument, size_t i) {
+  guarded_tasks* const guarded = argument;
+  if (i >= guarded->count) return;
+#ifndef NDEBUG
+  (void)__atomic_fetch_add(&guarded->runs, 1, __ATOMIC_RELAXED);
+  (void)__atomic_fetch_add(&guarded->sum, i, __ATOMIC_RELAXED);
+  (void)__atomic_fetch_add(&guarded->squares, i * i, __ATOMIC_RELAXED);
+#endif
+  guarded->task(guarded->argument, i);
+}
+
+#ifndef NDEBUG
+// Numbers that have the count, the sum and the sum of squares of 0 .. count - 1
+// are these numbers, but for rare mixtures.
+static void trap_unless_each_ran_once(const guarded_tasks* guarded) {
+  size_t sum = 0, squares = 0;
+  for (size_t i = 0; i < guarded->count; ++i) {
+    sum += i;
+    squares += i * i;
+  }
+  if (guarded->runs != guarded->count || guarded->sum != sum ||
+      guarded->squares != squares) {
+    __builtin_trap();  // the application's parallel_for left its contract
+  }
+}
+#endif
+
+void etx_parallel_run_tasks(const etx_parallel* parallel,
+                            void (*task)(void* argument, size_t i),
+                            void* argument, size_t count) {
+  guarded_tasks guarded = {task, argument, count, 0, 0, 0};
+  parallel->parallel_for(parallel->context, run_guarded, &guarded, count);
+#ifndef NDEBUG
+  trap_unless_each_ran_once(&guarded);
+#endif
+}
+
+// ------------------------------------------------ items
+
 typedef struct split_work {
   etx_parallel_for_function run;
   const void* context;
@@ -58,8 +106,7 @@ static void run_split(const etx_parallel* parallel, split_work* s,
                       size_t most) {
   const size_t each = (s->items + s->threads - 1) / s->threads;
   s->rounds = each < most ? each : most;
-  parallel->parallel_for(parallel->context, run_task, s,
-                         s->threads * s->rounds);
+  etx_parallel_run_tasks(parallel, run_task, s, s->threads * s->rounds);
 }
 
 static bool is_split(const etx_parallel* parallel, size_t count, double work) {

@@ -5,6 +5,14 @@
 
 #include "runtime/kernel.h"
 
+// Calls task(argument, i) once for every i below `count` with the application's
+// parallel_for. A task number beyond `count` is ignored. In a build without
+// NDEBUG, a task that did not run, or ran twice, is a trap: its results would be
+// wrong without a word.
+void etx_parallel_run_tasks(const etx_parallel* parallel,
+                            void (*task)(void* argument, size_t i),
+                            void* argument, size_t count);
+
 // Does the items [first, end).
 typedef void (*etx_parallel_for_function)(const void* context, size_t first,
                                           size_t end);

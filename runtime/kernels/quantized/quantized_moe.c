@@ -25,6 +25,7 @@
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
 enum {
@@ -177,7 +178,7 @@ static void run_product(expert_product* p, const etx_parallel* parallel) {
   const double work =
       (double)p->tokens * (double)p->matrix->rows * (double)p->matrix->columns;
   if (parallel->thread_count > 1 && work >= MIN_PARALLEL_WORK) {
-    parallel->parallel_for(parallel->context, run_block, p, blocks);
+    etx_parallel_run_tasks(parallel, run_block, p, blocks);
     return;
   }
   for (size_t block = 0; block < blocks; ++block) run_block(p, block);

@@ -194,10 +194,10 @@ static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
   if (instruction_rules[it.kind].has_target_value) {
     ETX_TRY(check_index(v, ETX_PTE_VALUES, it.target));
   }
-  if (it.target < 0) {
+  if (it.kind == ETX_PTE_JUMP_FALSE_CALL && (uint32_t)it.target > chain.count) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
-                         "it jumps to the negative instruction %i",
-                         (int64_t)it.target);
+                         "it jumps to instruction %i of %z", (int64_t)it.target,
+                         (size_t)chain.count);
   }
   if (it.kind == ETX_PTE_FREE_CALL &&
       etx_pte_value_kind(&v->plan, (size_t)it.index) != ETX_PTE_TENSOR) {

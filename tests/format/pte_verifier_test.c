@@ -216,6 +216,9 @@ static void argument_negative(program_variant* v) { v->arguments[0] = -1; }
 static void jump_backwards_out(program_variant* v) {
   v->instructions[1].target = -1;
 }
+static void jump_past_the_end(program_variant* v) {
+  v->instructions[1].target = 9999;
+}
 static void jump_on_nothing(program_variant* v) {
   v->instructions[1].index = 99;
 }
@@ -303,7 +306,8 @@ static const verifier_refusal refusals[] = {
      "it names operator 2 of 2 (instruction '0' of method 'forward')"},
     {argument_outside, ETX_BAD_FILE, "entry '4' names value 16 of 16"},
     {argument_negative, ETX_BAD_FILE, "entry '0' names value -1 of 16"},
-    {jump_backwards_out, ETX_BAD_FILE, "jumps to the negative instruction -1"},
+    {jump_backwards_out, ETX_BAD_FILE, "jumps to instruction -1 of 4"},
+    {jump_past_the_end, ETX_BAD_FILE, "jumps to instruction 9999 of 4"},
     {jump_on_nothing, ETX_BAD_FILE, "it names value 99 of 16"},
     {move_outside, ETX_BAD_FILE, "it names value 99 of 16"},
     {free_integer, ETX_BAD_FILE, "it frees value 1, which is not a tensor"},
@@ -347,8 +351,8 @@ static void each_error_is_refused_with_its_message(void** state) {
   }
 }
 
-static void jump_past_the_end(program_variant* v) {
-  v->instructions[1].target = 9999;
+static void jump_to_the_end(program_variant* v) {
+  v->instructions[1].target = 4;
 }
 static void empty_tensor(program_variant* v) {
   v->sizes[0] = 0;
@@ -374,8 +378,8 @@ static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 // method only.
 static void unusual_but_valid_files_are_accepted(void** state) {
   static void (*const changes[])(program_variant*) = {
-      jump_past_the_end, empty_tensor,    exactly_in_its_arena,
-      exact_limits,      longer_constant, dynamic_without_bound,
+      jump_to_the_end, empty_tensor,    exactly_in_its_arena,
+      exact_limits,    longer_constant, dynamic_without_bound,
       no_plans};
   (void)state;
   for (size_t i = 0; i < COUNT(changes); ++i) {

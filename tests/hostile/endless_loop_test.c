@@ -162,7 +162,7 @@ static void loops_that_nothing_leaves_are_refused(void** state) {
   expect_endless(LISTING({INPUT, 4}, {NO_JUMP, 0}, {NEVER, 2}, {NO_JUMP, 0}),
                  3);
   // The only way out is a jump that is never taken.
-  expect_endless(LISTING({ALWAYS, 9}, {NEVER, 1}), 2);
+  expect_endless(LISTING({ALWAYS, 4}, {NEVER, 1}), 2);
   // Inside, conditions choose between two parts of the loop.
   expect_endless(LISTING({INPUT, 3}, {NO_JUMP, 0}, {INPUT, 1}, {NEVER, 2}), 3);
   // Two jumps that lead to each other.
@@ -174,7 +174,7 @@ static void loops_with_a_way_out_are_accepted(void** state) {
   (void)state;
   expect_ending(LISTING({INPUT, 4}, {NO_JUMP, 0}, {NEVER, 1}));
   expect_ending(LISTING({NO_JUMP, 0}, {INPUT, 1}));
-  expect_ending(LISTING({MOVED, 9}, {NEVER, 1}));
+  expect_ending(LISTING({MOVED, 4}, {NEVER, 1}));
   expect_ending(LISTING({NO_JUMP, 0}, {MOVED, 1}));
   expect_ending(LISTING({NEVER, 3}, {NO_JUMP, 0}, {NO_JUMP, 0}));
   // Loops in loops: each is left at its head.
@@ -197,7 +197,7 @@ static void random_jumps_are_judged_as_by_a_search(void** state) {
     for (int k = 0; k < l.count; ++k) {
       const size_t drawn = hostile_below(&random, NO_JUMP + 4);
       l.lines[k].condition = drawn < NO_JUMP ? (condition)drawn : NO_JUMP;
-      l.lines[k].target = (int)hostile_below(&random, (size_t)l.count + 4);
+      l.lines[k].target = (int)hostile_below(&random, (size_t)l.count + 3);
     }
     if (is_endless(&l)) {
       expect_endless(&l, 0);

@@ -23,12 +23,20 @@
 #include "exporter/placement/placement.h"
 #include "exporter/placement/view_rules.h"
 
+// What a concatenation does with a block.
+typedef struct joined_block {
+  uint32_t joined_by;  // 1 + the node that has an operand in this block
+  uint64_t offset;     // of that operand in the result
+  uint32_t computed;   // values that nodes compute there, as a whole
+} joined_block;
+
 typedef struct concat_elision {
   etx_ir_module* module;
   const etx_ir_method* method;
   etx_placement* placement;
-  etx_pool* pool;  // freed at the end of the pass
-  bool can_move;   // etx's runtime can give operands dynamic places
+  etx_pool* pool;        // freed at the end of the pass
+  bool can_move;         // etx's runtime can give operands dynamic places
+  joined_block* blocks;  // by storage
 } concat_elision;
 
 // The peak of the live bytes.
@@ -67,14 +75,15 @@ static bool has_own_block(const concat_elision* j, uint32_t value) {
          storage->bytes != 0;
 }
 
-static void move_block(const concat_elision* j, uint32_t from, uint32_t to,
-                       uint64_t offset) {
+// Moves the blocks that node `number` joins into the block `to`.
+static void move_blocks(const concat_elision* j, size_t number, uint32_t to) {
   for (size_t v = 0; v < j->placement->value_count; ++v) {
     etx_value_placement* const place = &j->placement->values[v];
-    if (!etx_placement_kind_is_root(place->kind) || place->storage != from)
-      continue;
+    if (!etx_placement_kind_is_root(place->kind)) continue;
+    const joined_block* const block = &j->blocks[place->storage];
+    if (block->joined_by != number + 1) continue;
     place->storage = to;
-    place->offset += offset;
+    place->offset += block->offset;
   }
 }
 
@@ -104,21 +113,20 @@ static bool is_joinable(const concat_elision* j, const etx_ir_node* node) {
   return true;
 }
 
-// True if an operand before number `index` has the same block.
-static bool shares_block(const concat_elision* j, const etx_ir_arg* operands,
-                         size_t index) {
-  const uint32_t operand = operands->as.list.items[index].as.value;
-  for (size_t k = 0; k < index; ++k) {
-    const uint32_t other = operands->as.list.items[k].as.value;
-    if (etx_placement_range(j->placement, other).storage ==
-        etx_placement_range(j->placement, operand).storage) {
-      return true;
-    }
-  }
-  return false;
+// Notes the block of an operand at `offset` of the result. False if an operand
+// before it has the same block.
+static bool join_block(const concat_elision* j, size_t number, uint32_t operand,
+                       uint64_t offset) {
+  joined_block* const block =
+      &j->blocks[etx_placement_range(j->placement, operand).storage];
+  if (block->joined_by == number + 1) return false;
+  block->joined_by = (uint32_t)number + 1;
+  block->offset = offset;
+  return true;
 }
 
-static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
+static bool can_be_elided(const concat_elision* j, size_t number) {
+  const etx_ir_node* const node = &j->method->nodes[number];
   const uint32_t result = node->outputs[0];
   const etx_ir_arg* const operands = &node->args[0];
   const etx_shape* const shape = &j->method->values[result].shape;
@@ -130,7 +138,7 @@ static bool can_be_elided(const concat_elision* j, const etx_ir_node* node) {
     if (from->dtype != shape->dtype || !etx_ir_is_static(from) ||
         !has_own_block(j, operand) || bytes % j->module->alignment != 0 ||
         !is_computed_as_often(j, node, operand) ||
-        shares_block(j, operands, i)) {
+        !join_block(j, number, operand, bytes)) {
       return false;
     }
     bytes += j->placement->values[operand].bytes;
@@ -159,24 +167,31 @@ static bool is_computed_alone(const concat_elision* j, uint32_t operand) {
     if (!shows_all_of_base(j, root)) return false;
     root = j->placement->values[root].base;
   }
-  for (uint32_t v = 0; v < j->placement->value_count; ++v) {
-    const etx_value_placement* const place = &j->placement->values[v];
-    if (v != root && etx_placement_kind_is_root(place->kind) &&
-        place->storage == j->placement->values[root].storage &&
-        place->part_of == 0) {
-      return false;
-    }
-  }
-  return j->placement->values[root].part_of == 0;
+  return j->placement->values[root].part_of == 0 &&
+         j->blocks[j->placement->values[root].storage].computed == 1;
 }
 
-static bool can_be_joined(const concat_elision* j, const etx_ir_node* node) {
+static void count_computed(const concat_elision* j) {
+  for (size_t s = 0; s < j->placement->storage_count; ++s) {
+    j->blocks[s].computed = 0;
+  }
+  for (uint32_t v = 0; v < j->placement->value_count; ++v) {
+    const etx_value_placement* const place = &j->placement->values[v];
+    if (etx_placement_kind_is_root(place->kind) && place->part_of == 0) {
+      ++j->blocks[place->storage].computed;
+    }
+  }
+}
+
+static bool can_be_joined(const concat_elision* j, size_t number) {
+  const etx_ir_node* const node = &j->method->nodes[number];
   const uint32_t result = node->outputs[0];
   const etx_ir_arg* const operands = &node->args[0];
   if (!j->can_move || j->method->cond_count != 0 || !is_joinable(j, node) ||
       etx_ir_late_in_value(j->method, result) != 0) {
     return false;
   }
+  count_computed(j);
   uint64_t bytes = 0;
   for (size_t i = 0; i < operands->as.list.count; ++i) {
     const uint32_t operand = operands->as.list.items[i].as.value;
@@ -184,7 +199,7 @@ static bool can_be_joined(const concat_elision* j, const etx_ir_node* node) {
     if (value->shape.dtype != j->method->values[result].shape.dtype ||
         etx_ir_late_in_value(j->method, operand) != 0 ||
         !has_own_block(j, operand) || !is_computed_alone(j, operand) ||
-        shares_block(j, operands, i)) {
+        !join_block(j, number, operand, bytes)) {
       return false;
     }
     bytes += j->placement->values[operand].bytes;
@@ -192,24 +207,29 @@ static bool can_be_joined(const concat_elision* j, const etx_ir_node* node) {
   return bytes == j->placement->values[result].bytes;
 }
 
-// Only instructions can give the aliases of a block addresses that move.
-static void make_aliases_dynamic(const concat_elision* j, uint32_t block) {
+// Only instructions can give the aliases of joined blocks addresses that move.
+static void make_aliases_dynamic(const concat_elision* j, size_t number) {
   for (uint32_t v = 0; v < j->placement->value_count; ++v) {
     etx_value_placement* const place = &j->placement->values[v];
     if (place->kind == ETX_PLACEMENT_ALIAS &&
-        etx_placement_range(j->placement, v).storage == block &&
+        j->blocks[etx_placement_range(j->placement, v).storage].joined_by ==
+            number + 1 &&
         !etx_value_view_same_shape(j->method, v, place->base)) {
       place->kind = ETX_PLACEMENT_DYNAMIC_VIEW;
     }
   }
 }
 
-static void make_part(const concat_elision* j, uint32_t operand,
-                      uint32_t result) {
-  uint64_t delta = 0;
-  const uint32_t root = etx_placement_root(j->placement, operand, &delta);
-  make_aliases_dynamic(j, j->placement->values[root].storage);
-  j->placement->values[root].part_of = result + 1;
+static void make_parts(const concat_elision* j, size_t number) {
+  const etx_ir_node* const node = &j->method->nodes[number];
+  const etx_ir_arg* const operands = &node->args[0];
+  make_aliases_dynamic(j, number);
+  for (size_t i = 0; i < operands->as.list.count; ++i) {
+    uint64_t delta = 0;
+    const uint32_t root = etx_placement_root(
+        j->placement, operands->as.list.items[i].as.value, &delta);
+    j->placement->values[root].part_of = node->outputs[0] + 1;
+  }
 }
 
 static bool has_fixed_sizes(const concat_elision* j, const etx_ir_node* node) {
@@ -224,10 +244,13 @@ static bool has_fixed_sizes(const concat_elision* j, const etx_ir_node* node) {
   return are_fixed;
 }
 
-static etx_status elide(const concat_elision* j, const etx_ir_node* node) {
+static etx_status elide(const concat_elision* j, size_t number) {
+  const etx_ir_node* const node = &j->method->nodes[number];
   if (node->op->id != ETX_OP_cat_out) return ETX_OK;
   const bool moves = !has_fixed_sizes(j, node);
-  if (!(moves ? can_be_joined(j, node) : can_be_elided(j, node))) return ETX_OK;
+  if (!(moves ? can_be_joined(j, number) : can_be_elided(j, number))) {
+    return ETX_OK;
+  }
   const size_t bytes = j->placement->value_count * sizeof(etx_value_placement);
   etx_value_placement* const before = etx_pool_take(j->pool, bytes);
   if (before == NULL) return ETX_OUT_OF_MEMORY;
@@ -237,16 +260,8 @@ static etx_status elide(const concat_elision* j, const etx_ir_node* node) {
   ETX_TRY(peak_of(j, &peak_before));
 
   etx_value_placement* const result = &j->placement->values[node->outputs[0]];
-  const etx_ir_arg* const operands = &node->args[0];
-  uint64_t offset = 0;
-  for (size_t i = 0; i < operands->as.list.count; ++i) {
-    const uint32_t operand = operands->as.list.items[i].as.value;
-    const uint64_t size = j->placement->values[operand].bytes;
-    if (moves) make_part(j, operand, node->outputs[0]);
-    move_block(j, etx_placement_range(j->placement, operand).storage,
-               result->storage, offset);
-    offset += size;
-  }
+  if (moves) make_parts(j, number);
+  move_blocks(j, number, result->storage);
   result->kind = ETX_PLACEMENT_CONCAT;
 
   ETX_TRY(peak_of(j, &peak_after));
@@ -261,12 +276,17 @@ etx_status etx_pass_elide_concat(etx_pass_context* context) {
   for (size_t m = 0; m < module->method_count; ++m) {
     etx_pool pool;
     etx_pool_init(&pool);
-    const concat_elision j = {module, &module->methods[m],
-                              &context->placements[m], &pool,
-                              context->options->target == ETX_TARGET_ETX};
-    etx_status status = ETX_OK;
+    const concat_elision j = {
+        module,
+        &module->methods[m],
+        &context->placements[m],
+        &pool,
+        context->options->target == ETX_TARGET_ETX,
+        etx_pool_take(&pool, context->placements[m].storage_count *
+                                 sizeof(joined_block))};
+    etx_status status = j.blocks == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
     for (size_t n = 0; n < j.method->node_count && status == ETX_OK; ++n) {
-      status = elide(&j, &j.method->nodes[n]);
+      status = elide(&j, n);
     }
     etx_pool_close(&pool);
     ETX_TRY(status);

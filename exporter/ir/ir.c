@@ -239,6 +239,51 @@ static etx_text unique_name(etx_ir_module* module, const etx_ir_method* method,
   }
 }
 
+// The table of values of that origin; NULL if it has none.
+static etx_ir_first_values* first_values(etx_ir_method* method,
+                                         etx_ir_origin origin) {
+  if (origin == ETX_IR_FROM_CONSTANT) return &method->constant_values;
+  return origin == ETX_IR_FROM_BUFFER ? &method->buffer_values : NULL;
+}
+
+static etx_status note_first_value(etx_pool* pool, etx_ir_method* method,
+                                   const etx_ir_value* value, uint32_t index) {
+  etx_ir_first_values* const table = first_values(method, value->origin);
+  if (table == NULL) return ETX_OK;
+  if (value->index >= table->count) {
+    const size_t count = 2 * ((size_t)value->index + 8);
+    uint32_t* const items = etx_pool_take(pool, count * sizeof *items);
+    if (items == NULL) return ETX_OUT_OF_MEMORY;
+    if (table->count != 0) {
+      memcpy(items, table->items, table->count * sizeof *items);
+    }
+    *table = (etx_ir_first_values){items, count};
+  }
+  if (table->items[value->index] == 0) table->items[value->index] = index + 1;
+  return ETX_OK;
+}
+
+static bool has_origin(const etx_ir_method* method, size_t value,
+                       etx_ir_origin origin, uint32_t index) {
+  return method->values[value].origin == origin &&
+         method->values[value].index == index;
+}
+
+static bool find_origin(etx_ir_method* method, etx_ir_origin origin,
+                        uint32_t index, uint32_t* out_value) {
+  const etx_ir_first_values* const table = first_values(method, origin);
+  if (index >= table->count || table->items[index] == 0) return false;
+  *out_value = table->items[index] - 1;
+  if (has_origin(method, *out_value, origin, index)) return true;
+  // A pass made a node compute that value: there may be another.
+  for (size_t i = 0; i < method->value_count; ++i) {
+    if (!has_origin(method, i, origin, index)) continue;
+    *out_value = (uint32_t)i;
+    return true;
+  }
+  return false;
+}
+
 etx_status etx_ir_add_value(etx_ir_module* module, etx_ir_method* method,
                             const etx_ir_value* value, uint32_t* out_index) {
   if (method->value_count >= ETX_IR_NONE - 1) return ETX_OUT_OF_RANGE;
@@ -253,25 +298,13 @@ etx_status etx_ir_add_value(etx_ir_module* module, etx_ir_method* method,
   }
   copy.name = unique_name(module, method, copy.name);
   if (copy.name.data == NULL) return ETX_OUT_OF_MEMORY;
-  const uint32_t index = (uint32_t)method->value_count++;
-  method->values[index] = copy;
+  const uint32_t index = (uint32_t)method->value_count;
+  ETX_TRY(note_first_value(module->pool, method, &copy, index));
+  method->values[method->value_count++] = copy;
   table_put(method->name_table, method->name_table_size, hash_name(copy.name),
             index);
   *out_index = index;
   return ETX_OK;
-}
-
-static bool find_origin(const etx_ir_method* method, etx_ir_origin origin,
-                        uint32_t index, uint32_t* out_value) {
-  for (size_t i = 0; i < method->value_count; ++i) {
-    if (method->values[i].origin != origin ||
-        method->values[i].index != index) {
-      continue;
-    }
-    *out_value = (uint32_t)i;
-    return true;
-  }
-  return false;
 }
 
 static etx_ir_value value_of_type(etx_text name, etx_dtype dtype, uint8_t rank,

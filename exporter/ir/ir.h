@@ -183,6 +183,12 @@ typedef struct etx_ir_mutation {
   etx_source_location place;
 } etx_ir_mutation;
 
+// The first value of each constant or buffer, plus 1; 0: there is none.
+typedef struct etx_ir_first_values {
+  uint32_t* items;
+  size_t count;
+} etx_ir_first_values;
+
 typedef struct etx_ir_method {
   etx_text name;
   etx_text file;
@@ -191,6 +197,8 @@ typedef struct etx_ir_method {
   size_t value_count, value_capacity;
   uint32_t* name_table;  // hash table of values by name, private to ir.c
   size_t name_table_size;
+  etx_ir_first_values constant_values;  // by constant and by buffer,
+  etx_ir_first_values buffer_values;    // private to ir.c
   etx_ir_node* nodes;
   size_t node_count, node_capacity;
   etx_ir_input* inputs;

@@ -52,6 +52,10 @@ etx_status etx_ir_copy_method(etx_pool* pool, const etx_ir_method* method,
       copy_array(pool, &copy.values, copy.value_count, sizeof *copy.values) &&
       copy_array(pool, &copy.name_table, copy.name_table_size,
                  sizeof *copy.name_table) &&
+      copy_array(pool, &copy.constant_values.items, copy.constant_values.count,
+                 sizeof *copy.constant_values.items) &&
+      copy_array(pool, &copy.buffer_values.items, copy.buffer_values.count,
+                 sizeof *copy.buffer_values.items) &&
       copy_array(pool, &copy.nodes, copy.node_count, sizeof *copy.nodes) &&
       copy_array(pool, &copy.inputs, copy.input_count, sizeof *copy.inputs) &&
       copy_array(pool, &copy.outputs, copy.output_count,

@@ -260,7 +260,23 @@ static etx_status run_permute(etx_call* call) {
 }
 
 etx_status etx_kernel_permute_copy_out_prepare(etx_call* call) {
-  return etx_prepare_described(call, describe_permute, run_permute);
+  const size_t last = call->argument_count - 1;
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_permute_copy_self, last));
+  const etx_tensor* const self =
+      etx_call_tensor(call, ETX_ARG_permute_copy_self);
+  const etx_tensor* const out = etx_call_tensor(call, last);
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
+  etx_copy copy;  // without the zeros that an initialiser would write
+  copy.bytes = (size_t)bytes;
+  copy.rank = out->rank;
+  for (size_t i = 0; i < out->rank; ++i) {
+    const size_t at = etx_wrap_dimension(
+        etx_call_item(call, ETX_ARG_permute_copy_dims, i), out->rank);
+    copy.dims[i] = (etx_copy_dim){out->sizes[i], out->strides[i] * bytes,
+                                  self->strides[at] * bytes};
+  }
+  etx_prepare_strides(call, &copy, run_permute);
+  return ETX_OK;
 }
 
 static void swap(etx_strided_view* view, size_t a, size_t b) {

@@ -353,7 +353,9 @@ static etx_status run_group_norm(etx_call* call) {
 static etx_status prepare(etx_call* call, size_t weight, size_t out,
                           size_t count, etx_kernel_function run) {
   const size_t parameters[] = {weight, weight + 1};
-  ETX_TRY(etx_call_check_norm_types(call, out, parameters, 2));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_call_check_norm_types(call, out, parameters, 2));
+  }
   for (size_t i = 0; i < call->argument_count; ++i) {
     if (etx_call_value(call, i)->kind != ETX_VALUE_TENSOR) continue;
     ETX_TRY(etx_call_check_contiguous(call, i));

@@ -111,6 +111,17 @@ etx_status etx_copy_planned(etx_call* call) {
   return ETX_OK;
 }
 
+// Simplifies `copy` and stores it with the rest of its description.
+static bool store(etx_call* call, etx_copy* copy, description* d) {
+  if (!etx_copy_simplify(copy)) {
+    d->bytes = 0;  // no element
+  } else if (!shorten(copy, d)) {
+    return false;
+  }
+  memcpy(call->prepared, d, sizeof *d);
+  return true;
+}
+
 bool etx_copy_plan(etx_call* call, size_t to_argument,
                    const etx_strided_view* to, size_t from_argument,
                    const etx_strided_view* from) {
@@ -121,15 +132,13 @@ bool etx_copy_plan(etx_call* call, size_t to_argument,
   const ptrdiff_t offset = d.moves_target ? to->offset : from->offset;
   if (to->dtype != from->dtype || !fits(offset)) return false;
   if (d.moves_target && from->offset != 0) return false;
-  etx_strided_view_describe(to, from, &copy);
-  if (!etx_copy_simplify(&copy)) {
-    d.bytes = 0;  // no element
-  } else if (!shorten(&copy, &d)) {
-    return false;
-  }
   d.offset = (int32_t)offset;
-  memcpy(call->prepared, &d, sizeof d);
-  return true;
+  etx_strided_view_describe(to, from, &copy);
+  return store(call, &copy, &d);
+}
+
+static etx_kernel_function run_of(const description* d) {
+  return d->rank == 0 && d->bytes > 0 ? run_dense : etx_copy_planned;
 }
 
 void etx_prepare_copy(etx_call* call, size_t to_argument,
@@ -140,11 +149,18 @@ void etx_prepare_copy(etx_call* call, size_t to_argument,
   call->run = general;
   if (!etx_copy_plan(call, to_argument, to, from_argument, from)) return;
   memcpy(&d, call->prepared, sizeof d);
-  call->run = d.rank == 0 && d.bytes > 0 ? run_dense : etx_copy_planned;
+  call->run = run_of(&d);
 }
 
 // The argument that operators of etx_prepare_described copy from.
 enum { FIRST = 0 };
+
+void etx_prepare_strides(etx_call* call, etx_copy* copy,
+                         etx_kernel_function general) {
+  description d = {.to_argument = (uint8_t)(call->argument_count - 1),
+                   .from_argument = FIRST};
+  call->run = store(call, copy, &d) ? run_of(&d) : general;
+}
 
 static void describe_with(const etx_call* call, etx_copy_describe describe,
                           etx_strided_view* to, etx_strided_view* from) {

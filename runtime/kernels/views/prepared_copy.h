@@ -35,6 +35,11 @@ typedef void (*etx_copy_describe)(const etx_call* call, etx_strided_view* to,
 // etx_run_described.
 etx_status etx_prepare_described(etx_call* call, etx_copy_describe describe,
                                  etx_kernel_function general);
+// Prepares a copy from all of the first argument to all of the last, of one
+// type, that is described by `copy`, which is simplified. Views of both need
+// not be made, so that a change of sizes costs less.
+void etx_prepare_strides(etx_call* call, etx_copy* copy,
+                         etx_kernel_function general);
 etx_status etx_run_described(const etx_call* call, etx_copy_describe describe);
 
 #endif

@@ -45,15 +45,19 @@ bool etx_layout_strides(const int32_t* sizes, const uint8_t* order,
   return true;
 }
 
+static bool is_empty(const int32_t* sizes, size_t rank) {
+  for (size_t i = 0; i < rank; ++i) {
+    if (sizes[i] == 0) return true;
+  }
+  return false;
+}
+
 bool etx_layout_is_contiguous(const int32_t* sizes, const int32_t* strides,
                               size_t rank) {
   int64_t wanted = 1;
-  bool is_dense = true;
   for (size_t i = rank; i-- > 0;) {
-    if (sizes[i] == 0) return true;
-    if (sizes[i] == 1) continue;
-    if (strides[i] != wanted) is_dense = false;
-    if (is_dense) wanted *= sizes[i];
+    if (strides[i] != wanted && sizes[i] != 1) return is_empty(sizes, rank);
+    wanted *= sizes[i];
   }
-  return is_dense;
+  return true;
 }

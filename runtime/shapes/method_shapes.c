@@ -261,12 +261,6 @@ static etx_status prepare_kernel(etx_method* method,
   return ETX_OK;
 }
 
-bool etx_method_stays_prepared(const etx_method_record* record) {
-  return ETX_DYNAMIC && record->is_prepared &&
-         (record->has_fixed_sizes ||
-          (record->has_fixed_reads && record->is_sized_by_data));
-}
-
 etx_status etx_method_check_arguments(etx_method* method,
                                       etx_method_record* record) {
   ETX_TRY(take_arguments(method, record));

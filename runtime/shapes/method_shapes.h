@@ -33,7 +33,12 @@ etx_method_bind_checked(etx_method* method, const etx_method_record* record);
 
 // True if the kernel of a prepared record reads nothing that a change of sizes
 // changes.
-bool etx_method_stays_prepared(const etx_method_record* record);
+static inline bool etx_method_stays_prepared(const etx_method_record* record) {
+  return ETX_DYNAMIC && record->is_prepared &&
+         (record->has_fixed_sizes ||
+          (record->has_fixed_reads && record->is_sized_by_data));
+}
+
 // Takes over what prepare left in an equal call.
 static inline void etx_call_reuse_prepared(etx_call* call,
                                            const etx_call* from) {

@@ -93,6 +93,18 @@ static bool views_have_memory(const etx_method* method) {
   return true;
 }
 
+// Gives a view the memory of its source. In most phases it has it already:
+// where roots have moved, the phase updates all pointers when it ends.
+static inline void share_memory(const etx_method* method,
+                                etx_method_tensor* target,
+                                const etx_method_tensor* source) {
+  if (target->root == source->root &&
+      target->root_offset == source->root_offset) {
+    return;
+  }
+  etx_method_set_root(method, target, source->root, source->root_offset);
+}
+
 // Offsets of parts depend on sizes; those of other views are fixed if their
 // sources' are.
 static bool bind_view(etx_method* method, etx_method_record* record) {
@@ -104,7 +116,7 @@ static bool bind_view(etx_method* method, etx_method_record* record) {
   if (op == ETX_OP_part_view_default || op == ETX_OP_part_after_default) {
     return etx_method_bind_checked(method, record) == ETX_OK;
   }
-  etx_method_set_root(method, target, source->root, source->root_offset);
+  share_memory(method, target, source);
   return target->bytes == source->bytes;
 }
 
@@ -150,9 +162,9 @@ static bool prepare_kernel(etx_method* method, size_t index) {
   if (record->slot != ETX_NO_INDEX) {
     const etx_method_tensor* const self =
         etx_method_tensor_of(method, record->call.arguments[0]);
-    etx_method_set_root(
-        method, etx_method_tensor_of(method, &method->values[record->slot]),
-        self->root, self->root_offset);
+    share_memory(method,
+                 etx_method_tensor_of(method, &method->values[record->slot]),
+                 self);
   }
   return true;
 }

@@ -1,5 +1,6 @@
-// Values of varying sizes that depend on positions alone: computed when planned
-// and in every call. The recorded results are those of eager PyTorch.
+// Values that depend on positions alone, of varying sizes and large ones of
+// fixed sizes: computed when planned and in every call. The recorded results
+// are those of eager PyTorch.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,17 +15,23 @@
 
 #define ETX ETX_BINARY "/etx"
 #define SET ETX_TEST_DATA "/pt2/positions"
+#define MASKS ETX_TEST_DATA "/pt2/long_masks"
 
 enum { PATH_BYTES = 256 };
 
 static char folded[PATH_BYTES], computed[PATH_BYTES];
 
-static void plan(const char* form, const char* passes, const char* program) {
+static void plan_set(const char* form, const char* cases, const char* passes,
+                     const char* program) {
   char option[sizeof passes_off + 16];
   snprintf(option, sizeof option, "--passes=%s", passes);
   command_expect(0, WORDS(ETX, "plan", form, "-q", "-o", program, option));
   command_expect(0, WORDS(ETX, "verify", program));
-  command_expect(0, WORDS(ETX, "run", program, "--case", SET));
+  command_expect(0, WORDS(ETX, "run", program, "--case", cases));
+}
+
+static void plan(const char* form, const char* passes, const char* program) {
+  plan_set(form, SET, passes, program);
 }
 
 // Writes the first output of a recorded call to `file`.
@@ -72,6 +79,25 @@ static void tables_of_positions_agree_with_pytorch(void** state) {
   agrees(SET "/core");
 }
 
+// Attention knows a causal mask, and reads a window from the file: nothing of a
+// mask's size, 69 696 bytes and more, is computed in a call.
+static void long_masks_of_fixed_sizes_agree_with_pytorch(void** state) {
+  (void)state;
+  static const char* const forms[] = {MASKS, MASKS "/core"};
+  static const char* const methods[] = {"added", "hidden", "given", "window"};
+  snprintf(folded, sizeof folded, "%s/masks.pte", command_directory);
+  for (size_t i = 0; i < 2; ++i) {
+    plan_set(forms[i], MASKS, "-fold_positions", folded);
+    plan_set(forms[i], MASKS, "", folded);
+    for (size_t k = 0; k < 4; ++k) {
+      char line[PATH_BYTES];
+      snprintf(line, sizeof line, "%s: %d instructions, 4224 bytes of scratch",
+               methods[k], k == 2 ? 2 : 4);
+      command_expect_out(0, WORDS(ETX, "inspect", folded), line);
+    }
+  }
+}
+
 // Stock readers get the same tables.
 static void files_for_executorch_agree_with_pytorch(void** state) {
   (void)state;
@@ -85,6 +111,7 @@ static void files_for_executorch_agree_with_pytorch(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tables_of_positions_agree_with_pytorch),
+      cmocka_unit_test(long_masks_of_fixed_sizes_agree_with_pytorch),
       cmocka_unit_test(files_for_executorch_agree_with_pytorch),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);

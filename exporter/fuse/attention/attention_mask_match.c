@@ -112,6 +112,12 @@ static bool is_arange(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
          is_part_of_arange(rewrite, arg, 0);
 }
 
+// True for 0, 1, 2, .. along the rows.
+static bool is_own_row(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  return counts_up(constant_at(rewrite, arg->as.value), 1) ||
+         is_part_of_arange(rewrite, arg, 1);
+}
+
 // True for int64 tensors with one element per row, or one in all.
 static bool is_per_row(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
@@ -151,8 +157,7 @@ static bool read_comparison(const etx_rewrite* rewrite, const etx_ir_node* node,
   const bool includes = is_equal != state->is_inverted;
   out->last = node->args[1 - arange].as.value;
   out->shift = includes ? 0 : -1;
-  out->is_causal =
-      includes && is_part_of_arange(rewrite, &node->args[1 - arange], 1);
+  out->is_causal = includes && is_own_row(rewrite, &node->args[1 - arange]);
   out->hidden = state->hidden;
   return true;
 }

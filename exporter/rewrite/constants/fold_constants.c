@@ -21,10 +21,7 @@
 #include "exporter/rewrite/constants/known_values.h"
 #include "exporter/rewrite/ir_rewrite.h"
 
-enum {
-  SMALL_BYTES = 64 * 1024,
-  MOST_REPEATED_BYTES = 16 * 1024 * 1024  // a mask of 2048 rows
-};
+enum { MOST_REPEATED_BYTES = 16 * 1024 * 1024 };  // a mask of 2048 rows
 
 typedef struct constant_folder {
   etx_pass_context* context;
@@ -84,8 +81,8 @@ static bool can_fold(const constant_folder* self, const etx_ir_node* node,
     }
     out += bytes;
   }
-  *out_fits = out <= SMALL_BYTES || out <= in;
-  *out_repeats = out > SMALL_BYTES && out <= MOST_REPEATED_BYTES &&
+  *out_fits = out <= ETX_KNOWN_SMALL_BYTES || out <= in;
+  *out_repeats = out > ETX_KNOWN_SMALL_BYTES && out <= MOST_REPEATED_BYTES &&
                  node->output_count == 1 && has_uniform_operands(self, node);
   return *out_fits || *out_repeats;
 }

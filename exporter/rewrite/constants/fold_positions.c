@@ -1,6 +1,7 @@
 // Computes tables of positions at plan time (position_tables.h). A run reads
 // the leading part of a table that was computed for the largest sizes. It is a
-// view where the leading dimensions have size 1; otherwise it is a copy.
+// view where the leading dimensions have size 1; otherwise it is a copy. Tables
+// of fixed sizes are read whole.
 //
 // Some tables need few bytes in the file:
 //
@@ -164,11 +165,13 @@ typedef struct triangle {
   size_t low, high;  // positions of elements with these numbers
 } triangle;
 
-// True if the result has matrices of which a size varies.
-static bool has_varying_matrices(const etx_rewrite* rewrite) {
+// True for matrices of which a size varies, and for large ones.
+static bool may_be_triangle(const etx_rewrite* rewrite,
+                            const etx_ir_constant* table) {
   const etx_shape* const to = result_shape(rewrite);
   return to->rank >= 2 && (!etx_dim_is_number(to->dims[to->rank - 1]) ||
-                           !etx_dim_is_number(to->dims[to->rank - 2]));
+                           !etx_dim_is_number(to->dims[to->rank - 2]) ||
+                           table->data.size > ETX_KNOWN_SMALL_BYTES);
 }
 
 static bool find_triangle(const etx_ir_constant* table, triangle* out) {
@@ -248,6 +251,16 @@ static etx_status emit_triangle(etx_rewrite* rewrite,
 
 // ------------------------------------------------ tables
 
+// True for a large result of fixed sizes that repeats what constant folding, or
+// another table, has once.
+static bool only_repeats(const etx_rewrite* rewrite,
+                         const etx_ir_constant* table) {
+  return etx_ir_is_static(result_shape(rewrite)) &&
+         table->data.size > ETX_KNOWN_SMALL_BYTES &&
+         (rewrite->builder.node->op->id == ETX_OP_expand_copy_out ||
+          etx_rewrite_is_uniform(table));
+}
+
 static etx_status fold_table(etx_rewrite* rewrite, bool* out_done) {
   const etx_position_tables* const tables = rewrite->facts;
   const uint32_t value = rewrite->builder.node->outputs[0];
@@ -255,7 +268,7 @@ static etx_status fold_table(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_constant* const content = etx_position_tables_at(tables, value);
   if (content == NULL) return ETX_OK;
   triangle t;
-  if (has_varying_matrices(rewrite) && find_triangle(content, &t)) {
+  if (may_be_triangle(rewrite, content) && find_triangle(content, &t)) {
     *out_done = true;
     return emit_triangle(rewrite, content, &t, result);
   }
@@ -263,7 +276,9 @@ static etx_status fold_table(etx_rewrite* rewrite, bool* out_done) {
   if (etx_rewrite_is_uniform(&table) || tables->broadcasts[value]) {
     ETX_TRY(shrink_table(rewrite, &table));
   }
-  if (table.data.size > MOST_TABLE_BYTES) return ETX_OK;
+  if (table.data.size > MOST_TABLE_BYTES || only_repeats(rewrite, &table)) {
+    return ETX_OK;
+  }
   *out_done = true;
   return emit_table(rewrite, &table, result);
 }
@@ -321,7 +336,6 @@ etx_status etx_pass_fold_positions(etx_pass_context* context) {
     etx_ir_method* const method = &context->module->methods[i];
     etx_position_tables tables;
     bool changed = false;
-    if (method->symbols.symbol_count == 0) continue;
     ETX_TRY(etx_position_tables_find(context, method, &tables));
     ETX_TRY(
         etx_rewrite_method_with(context, method, rules, 2, &tables, &changed));

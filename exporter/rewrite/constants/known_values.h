@@ -11,6 +11,12 @@
 
 #include "exporter/passes/pass_context.h"
 
+enum {
+  // Bytes up to which a result is small: it may be a constant of the file
+  // whatever it is computed from.
+  ETX_KNOWN_SMALL_BYTES = 64 * 1024
+};
+
 typedef struct etx_known_values {
   etx_pass_context* context;
   const etx_ir_method* method;

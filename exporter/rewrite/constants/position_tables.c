@@ -98,15 +98,60 @@ static bool reads_table(const etx_known_values* known, const etx_ir_arg* arg) {
   return false;
 }
 
-// True if a size of the result varies, or an operand is a table. All other
-// nodes are for constant folding.
-static bool varies(const etx_ir_method* method, const etx_known_values* known,
-                   const etx_ir_node* node) {
-  if (!etx_ir_is_static(&method->values[node->outputs[0]].shape)) return true;
+static bool reads_any_table(const etx_known_values* known,
+                            const etx_ir_node* node) {
   for (size_t i = 0; i < node->arg_count; ++i) {
     if (reads_table(known, &node->args[i])) return true;
   }
   return false;
+}
+
+// True for tables, and for constants that are no weights of another type than
+// the result of `bytes` bytes: masks, indices, and those of much fewer bytes.
+static bool is_spread(const etx_known_values* known, const etx_ir_arg* arg,
+                      uint64_t bytes) {
+  enum { MOST_ELEMENT_BYTES = 16 };
+  if (arg->kind == ETX_IR_ARG_VALUE && !reads_table(known, arg)) {
+    const etx_ir_constant* const content =
+        etx_known_content(known, arg->as.value);
+    return content != NULL && (content->dtype == ETX_DTYPE_BOOL ||
+                               content->dtype == ETX_DTYPE_INT64 ||
+                               content->data.size < bytes / MOST_ELEMENT_BYTES);
+  }
+  for (size_t i = 0; arg->kind == ETX_IR_ARG_LIST && i < arg->as.list.count;
+       ++i) {
+    const etx_ir_arg* const item = &arg->as.list.items[i];
+    if (item->kind == ETX_IR_ARG_VALUE && !is_spread(known, item, bytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// True for a result of fixed sizes that has too many bytes for constant folding
+// and is computed from few. (A weight of another type stays in the file as it
+// is.)
+static bool is_large(const etx_ir_method* method, const etx_known_values* known,
+                     const etx_ir_node* node) {
+  uint64_t bytes = 0;
+  if (!etx_ir_upper_bytes(method, &method->values[node->outputs[0]].shape,
+                          &bytes) ||
+      bytes <= ETX_KNOWN_SMALL_BYTES) {
+    return false;
+  }
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    if (!is_spread(known, &node->args[i], bytes)) return false;
+  }
+  return true;
+}
+
+// True if a size of the result varies, or an operand is a table, or the result
+// is large. All other nodes are for constant folding.
+static bool may_be_table(const etx_ir_method* method,
+                         const etx_known_values* known,
+                         const etx_ir_node* node) {
+  return !etx_ir_is_static(&method->values[node->outputs[0]].shape) ||
+         reads_any_table(known, node) || is_large(method, known, node);
 }
 
 static bool selects_from_constant(const etx_position_tables* tables,
@@ -144,7 +189,7 @@ static etx_status find_table(table_search* self, size_t index) {
   uint64_t in = 0;
   uint64_t bytes = 0;
   if (!is_plain(self->method, node) ||
-      !varies(self->method, &tables->known, node) ||
+      !may_be_table(self->method, &tables->known, node) ||
       !etx_known_values_cover(&tables->known, node, &in)) {
     return ETX_OK;
   }

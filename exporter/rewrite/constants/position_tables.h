@@ -1,5 +1,7 @@
 // The tables of a method: values of varying sizes that depend on positions
-// alone (position_rules.h), with their contents at the upper bounds.
+// alone (position_rules.h), with their contents at the upper bounds; and values
+// of fixed sizes that depend on constants alone and are too large for constant
+// folding, such as masks of many rows.
 
 #ifndef ETX_EXPORTER_REWRITE_CONSTANTS_POSITION_TABLES_H
 #define ETX_EXPORTER_REWRITE_CONSTANTS_POSITION_TABLES_H

@@ -397,7 +397,7 @@ static void a_table_of_more_than_a_mebibyte_stays(void** state) {
   }
 }
 
-static void methods_of_fixed_sizes_stay(void** state) {
+static void small_values_of_fixed_sizes_stay(void** state) {
   (void)state;
   expect_unchanged(
       "inputs: [{name: x, type: 'int64[3]'}]\n"
@@ -405,6 +405,85 @@ static void methods_of_fixed_sizes_stay(void** state) {
       "  - {out: i, op: aten.arange.default, args: [3]}\n"
       "  - {out: y, op: aten.add.Tensor, args: [x, i]}\n"
       "outputs: [y]\n");
+}
+
+// 200 * 200 floats are too many for constant folding.
+#define LONG_MASK                                                       \
+  "inputs: [{name: x, type: 'float32[200, 200]'}]\n"                    \
+  "nodes:\n"                                                            \
+  "  - {out: f, op: aten.full.default, args: [[200, 200], -8.0]}\n"     \
+  "  - {out: i, op: aten.arange.default, args: [200]}\n"                \
+  "  - {out: u, op: aten.unsqueeze.default, args: [i, 1]}\n"            \
+  "  - {out: g, op: aten.gt.Tensor, args: [i, u]}\n"                    \
+  "  - {out: c, op: aten._to_copy.default, args: [g], kwargs: {dtype: " \
+  "float32}}\n"
+
+static void a_long_triangle_of_fixed_sizes_is_a_comparison(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               LONG_MASK
+               "  - {out: t, op: aten.mul.Tensor, args: [f, c]}\n"
+               "  - {out: y, op: aten.add.Tensor, args: [x, t]}\n"
+               "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_lines(&l,
+               "t.1: bool[200, 200] = aten::le.Tensor_out(const int64[1, 200], "
+               "const int64[200, 1])\n"
+               "t: float32[200, 200] = aten::where.self_out(t.1, "
+               "-0.0:float32, -8.0:float32)\n"
+               "y: float32[200, 200] = aten::add.out(x, t, 1)\n"
+               "return y\n");
+  lowered_close(&l);
+}
+
+// Any other table is a constant of the file.
+static void a_long_table_of_fixed_sizes_is_a_constant(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               LONG_MASK
+               "  - {out: s, op: aten.sub.Tensor, args: [i, u]}\n"
+               "  - {out: t, op: aten.mul.Tensor, args: [c, s]}\n"
+               "  - {out: y, op: aten.add.Tensor, args: [x, t]}\n"
+               "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_lines(&l,
+               "y: float32[200, 200] = aten::add.out(x, const float32[200, "
+               "200], 1)\n"
+               "return y\n");
+  lowered_close(&l);
+}
+
+// A weight that is stored with fewer bits stays as it is; constant folding
+// leaves one of 40 000 bytes here.
+static void weights_of_another_type_stay(void** state) {
+  (void)state;
+  expect_unchanged(
+      "inputs: [{name: x, type: 'float32[200, 200]'}]\n"
+      "nodes:\n"
+      "  - {out: i, op: aten.arange.default, args: [200], kwargs: {dtype: "
+      "int8}}\n"
+      "  - {out: u, op: aten.unsqueeze.default, args: [i, 1]}\n"
+      "  - {out: w, op: aten.bitwise_xor.Tensor, args: [i, u]}\n"
+      "  - {out: c, op: aten._to_copy.default, args: [w], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: y, op: aten.mm.default, args: [x, c]}\n"
+      "outputs: [y]\n");
+}
+
+// Copies of what is in the file once would only make it larger.
+static void what_only_repeats_stays(void** state) {
+  (void)state;
+  expect_unchanged(
+      "inputs: [{name: x, type: 'int64[200, 200]'}]\n"
+      "nodes:\n"
+      "  - {out: i, op: aten.arange.default, args: [200]}\n"
+      "  - {out: e, op: aten.expand.default, args: [i, [200, 200]]}\n"
+      "  - {out: z, op: aten.full.default, args: [[200, 200], 7], kwargs: "
+      "{dtype: int64}}\n"
+      "  - {out: a, op: aten.cat.default, args: [[x, e, z]]}\n"
+      "outputs: [a]\n");
 }
 
 int main(void) {
@@ -425,7 +504,11 @@ int main(void) {
       cmocka_unit_test(indices_that_depend_on_the_size_stay),
       cmocka_unit_test(sums_stay),
       cmocka_unit_test(a_table_of_more_than_a_mebibyte_stays),
-      cmocka_unit_test(methods_of_fixed_sizes_stay),
+      cmocka_unit_test(small_values_of_fixed_sizes_stay),
+      cmocka_unit_test(a_long_triangle_of_fixed_sizes_is_a_comparison),
+      cmocka_unit_test(a_long_table_of_fixed_sizes_is_a_constant),
+      cmocka_unit_test(weights_of_another_type_stay),
+      cmocka_unit_test(what_only_repeats_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

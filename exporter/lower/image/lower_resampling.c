@@ -131,14 +131,6 @@ static size_t spatial_of(const etx_builder* builder) {
   return rank >= 3 && rank <= 5 ? rank - 2u : 2;
 }
 
-// (input, output_size, align_corners, scale_factors)
-etx_status etx_lowering_upsample_linear(etx_builder* builder) {
-  resampling_target t = {0};
-  ETX_TRY(read_target(builder, spatial_of(builder), 3, &t));
-  t.aligns_corners = builder->args[2].as.boolean;
-  return resample(builder, &t);
-}
-
 // Reads both sizes and scale factors. If both are given, the scales must give
 // the sizes, and only the scales are passed on.
 static etx_status read_size_and_scales(etx_builder* builder, size_t scales,
@@ -246,6 +238,15 @@ static bool are_even(const resampling_target* t) {
     if (t->has_scales && parts != floor(parts)) return false;
   }
   return true;
+}
+
+// (input, output_size, align_corners, scale_factors)
+etx_status etx_lowering_upsample_linear(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_target(builder, spatial_of(builder), 3, &t));
+  t.aligns_corners = builder->args[2].as.boolean;
+  if (are_fixed(builder, &t) || are_even(&t)) return resample(builder, &t);
+  return resample_varying(builder, &t, etx_build_two_taps);
 }
 
 // (input, output_size, scale_factors)
@@ -414,12 +415,34 @@ static etx_status cubic_matrix(etx_builder* builder, const resampling_target* t,
   return etx_build_cast(builder, *out, dtype, out);
 }
 
+// The product with the matrices of weights, which the program computes.
+static etx_status varying_antialiased(etx_builder* builder,
+                                      const resampling_target* t) {
+  const etx_shape shape =
+      *etx_builder_shape(builder, builder->args[0].as.value);
+  const etx_dtype dtype =
+      shape.dtype == ETX_DTYPE_FLOAT64 ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
+  uint32_t value = builder->args[0].as.value;
+  uint32_t weights[2];
+  for (size_t i = 0; i < 2; ++i) {
+    etx_axis_resampling r = {2 + i, 0, t->has_scales ? t->scales[i] : 0,
+                             t->aligns_corners, false};
+    ETX_TRY(varying_size(builder, t, i, &r.size));
+    ETX_TRY(etx_build_antialiased_cubic_weights(builder, &r, shape.dims[2 + i],
+                                                dtype, &weights[i]));
+    ETX_TRY(etx_build_cast(builder, weights[i], shape.dtype, &weights[i]));
+  }
+  ETX_TRY(etx_build_linear(builder, value, weights[1], ETX_IR_NONE, &value));
+  return etx_build_matmul(builder, weights[0], value, &builder->results[0]);
+}
+
 static etx_status resample_cubic(etx_builder* builder, resampling_target* t) {
   const uint32_t self = builder->args[0].as.value;
   const etx_shape shape = *etx_builder_shape(builder, self);
   uint32_t rows = 0, columns = 0, value = 0;
-  if (!t->antialias && !are_fixed(builder, t)) {
-    return resample_varying(builder, t, etx_build_cubic);
+  if (!are_fixed(builder, t)) {
+    return t->antialias ? varying_antialiased(builder, t)
+                        : resample_varying(builder, t, etx_build_cubic);
   }
   ETX_TRY(fix_sizes(builder, t));
   ETX_TRY(cubic_matrix(builder, t, 0, shape.dims[2], shape.dtype, &rows));

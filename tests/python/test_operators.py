@@ -54,6 +54,20 @@ def whole(*shape):
     return torch.randint(0, 9, shape, generator=torch.Generator().manual_seed(7))
 
 
+def resized(**options):
+    """A grid of weights in the shape of the rows, or the rows as an image."""
+
+    def call(x):
+        if "scale_factor" in options:
+            return resize(x.reshape(1, 1, -1, 20), **options)
+        return resize(GRID, size=(x.shape[0], x.shape[0] + 3), **options)
+
+    return call
+
+
+resize = torch.nn.functional.interpolate
+GRID = draw(1, 2, 7, 7)
+EDGES = torch.tensor([-1.0, 0, 2])
 EVEN = whole(4, 6)
 UNEVEN = (torch.tensor([2, 2, 5, 1, 2, 8, 0]), torch.tensor([0, 2, 2, 6]))
 NUMBERS = torch.tensor(ROWS)
@@ -65,6 +79,19 @@ CASES = {
     "running extremes": (lambda x: (*x.cummax(1), *x.cummin(1)), NUMBERS),
     "copysign": (lambda x: torch.copysign(x, x.roll(1, 1)), NUMBERS.nan_to_num(3)),
     "hypot": (lambda x: torch.hypot(x, x.roll(1, 1)), NUMBERS),
+    "gamma": (lambda x: (x.lgamma(), x.digamma(), torch.polygamma(2, x)), draw(4, 5) * 4),
+    "trigamma": (lambda x: torch.polygamma(1, x), draw(4, 5).double() * 4),
+    "inverse error": (lambda x: (x.erfinv(), torch.special.ndtri(x), torch.special.erfcx(x)), draw(4, 5).clamp(-1, 1)),
+    "bessel": (lambda x: (x.i0(), torch.special.i1e(x), torch.special.i0e(x)), NUMBERS),
+    "extremes but NaN": (lambda x: (torch.fmax(x, x.roll(1, 1)), torch.fmin(x, x.roll(1, 1))), NUMBERS),
+    "sign bits": (lambda x: (x.signbit(), torch.ldexp(x, x.new_tensor(3))), NUMBERS.nan_to_num(3)),
+    "close": (lambda x: torch.isclose(x, x.roll(1, 1), equal_nan=True), NUMBERS),
+    "buckets": (lambda x: (torch.bucketize(x, EDGES), torch.bucketize(x, EDGES, right=True)), NUMBERS),
+    "triangle": (lambda x: x[:, torch.triu_indices(3, 4, 1)[1]] + torch.tril_indices(2, 4, -1)[0, 0], NUMBERS),
+    "angles": (lambda x: (x.deg2rad(), x.rad2deg()), NUMBERS),
+    "a grid made finer": (resized(antialias=True, mode="bicubic"), draw(12, 4)),
+    "a grid by its size": (resized(antialias=True, mode="bicubic", scale_factor=(0.6, 1.5)), draw(12, 40)),
+    "parts of a size": (lambda x: resize(x.T[None], scale_factor=1.3, mode="linear"), draw(16, 4)),
     "sizes": (lambda x: complex_of(x).abs(), torch.cat([NUMBERS, NUMBERS[:, :1]], 1)),
     "large sizes": (lambda x: complex_of(x).abs(), draw(3, 6).double() * 1e200),
     "rotary": (rotated, draw(5, 8), draw(5, 4)),

@@ -300,6 +300,54 @@ etx_status etx_lowering_linspace(etx_builder* builder) {
   return etx_build_constant(builder, &constant, &builder->results[0]);
 }
 
+// tril_indices and triu_indices(row, col, offset, dtype): a constant, the row
+// and the column of each element of the triangle.
+static etx_status triangle_indices(etx_builder* builder, bool is_upper) {
+  const etx_ir_arg* const args = builder->args;
+  const etx_dtype dtype = dtype_or(&args[3], ETX_DTYPE_INT64);
+  const etx_dim rows = args[0].as.integer;
+  const etx_dim columns = args[1].as.integer;
+  const etx_dim offset = args[2].as.integer;
+  if (rows < 0 || columns < 0 || rows > MAX_LINSPACE ||
+      columns > MAX_LINSPACE / (rows + 1) || offset > MAX_LINSPACE ||
+      offset < -MAX_LINSPACE) {
+    return etx_diag_fail(
+        builder->diag, ETX_UNSUPPORTED,
+        "'%t' is supported only of at most %i elements, whose number is fixed",
+        builder->node->aten, (int64_t)MAX_LINSPACE);
+  }
+  const size_t room = 2 * (size_t)(rows * columns + 1) * sizeof(int64_t);
+  int64_t* const data = etx_pool_take(builder->module->pool, room);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  int64_t count = 0;
+  for (etx_dim i = 0; i < rows * columns; ++i) {
+    const etx_dim above = i % columns - i / columns - offset;
+    count += is_upper ? above >= 0 : above <= 0;
+  }
+  for (etx_dim i = 0, next = 0; i < rows * columns; ++i) {
+    const etx_dim above = i % columns - i / columns - offset;
+    if (!(is_upper ? above >= 0 : above <= 0)) continue;
+    data[next] = i / columns;
+    data[count + next++] = i % columns;
+  }
+  const etx_ir_constant constant = {
+      ETX_DTYPE_INT64,
+      2,
+      {2, count},
+      {(const uint8_t*)data, 2 * (size_t)count * sizeof(int64_t)}};
+  uint32_t value = 0;
+  ETX_TRY(etx_build_constant(builder, &constant, &value));
+  return etx_build_cast(builder, value, dtype, &builder->results[0]);
+}
+
+etx_status etx_lowering_tril_indices(etx_builder* builder) {
+  return triangle_indices(builder, false);
+}
+
+etx_status etx_lowering_triu_indices(etx_builder* builder) {
+  return triangle_indices(builder, true);
+}
+
 // empty_permuted(size, physical_layout, dtype, ..): the content is undefined.
 etx_status etx_lowering_empty_permuted(etx_builder* builder) {
   builder->args[1] = builder->args[2];

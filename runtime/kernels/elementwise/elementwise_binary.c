@@ -487,6 +487,20 @@ static etx_status prepare_floating(etx_call* call, size_t function) {
   return prepare(call, function, common);
 }
 
+// Halves are refused, as by PyTorch.
+static etx_status prepare_wide(etx_call* call, size_t function) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  if (etx_dtype_is_half(common)) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT,
+        "the operands have the type '%s', expected float32, float64 or "
+        "integers",
+        etx_dtype_name(common));
+  }
+  return prepare_floating(call, function);
+}
+
 // Quotients of halves by halves are rounded to the half type before they are
 // rounded to an integer.
 static etx_status prepare_rounded_division(etx_call* call, size_t function,

@@ -195,6 +195,18 @@ static etx_status prepare_floating(etx_call* call, size_t function) {
   return prepare(call, function, is_integral ? ETX_DTYPE_FLOAT32 : dtype);
 }
 
+// Halves are refused, as by PyTorch.
+static etx_status prepare_wide(etx_call* call, size_t function) {
+  const etx_dtype dtype = etx_call_tensor(call, SELF)->dtype;
+  if (etx_dtype_is_half(dtype)) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT,
+        "'self' has type '%s', expected float32, float64 or integers",
+        etx_dtype_name(dtype));
+  }
+  return prepare_floating(call, function);
+}
+
 static etx_status refuse_integral(const etx_call* call) {
   const etx_dtype dtype = etx_call_tensor(call, SELF)->dtype;
   if (etx_compute_type_of(dtype) != ETX_COMPUTE_I64) return ETX_OK;

@@ -65,6 +65,38 @@ double etx_gelu_f64(double x);
 double etx_gelu_tanh_f64(double x);
 static inline float etx_erfc_f32(float x) { return (float)etx_erfc_f64(x); }
 
+// e^(x^2) erfc(x), the inverse of erf, and the inverse of the normal
+// distribution function; the inverses are NaN outside their range.
+double etx_erfcx_f64(double x);
+double etx_erfinv_f64(double x);
+double etx_ndtri_f64(double p);
+static inline float etx_erfcx_f32(float x) { return (float)etx_erfcx_f64(x); }
+static inline float etx_erfinv_f32(float x) { return (float)etx_erfinv_f64(x); }
+static inline float etx_ndtri_f32(float p) { return (float)etx_ndtri_f64(p); }
+
+// log |Gamma(x)|, its derivative, and the sum of (q + k)^-x over k >= 0. Near
+// zeros of these functions, errors are units of the last place of 1.
+double etx_lgamma_f64(double x);
+double etx_digamma_f64(double x);
+double etx_zeta_f64(double x, double q);
+static inline float etx_lgamma_f32(float x) { return (float)etx_lgamma_f64(x); }
+static inline float etx_digamma_f32(float x) {
+  return (float)etx_digamma_f64(x);
+}
+static inline float etx_zeta_f32(float x, float q) {
+  return (float)etx_zeta_f64(x, q);
+}
+
+// Modified Bessel functions of the first kind; i0e and i1e are times e^-|x|.
+double etx_i0_f64(double x);
+double etx_i0e_f64(double x);
+double etx_i1_f64(double x);
+double etx_i1e_f64(double x);
+static inline float etx_i0_f32(float x) { return (float)etx_i0_f64(x); }
+static inline float etx_i0e_f32(float x) { return (float)etx_i0e_f64(x); }
+static inline float etx_i1_f32(float x) { return (float)etx_i1_f64(x); }
+static inline float etx_i1e_f32(float x) { return (float)etx_i1e_f64(x); }
+
 // x^y with the special cases of C.
 double etx_pow_f64(double x, double y);
 // Wraps on overflow. A negative power of anything but 1 and -1 is 0.

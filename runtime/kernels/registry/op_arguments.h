@@ -722,6 +722,67 @@ enum {
   ETX_ARG_erfc_out = 1,
 };
 
+// erfcx_out
+enum {
+  ETX_ARG_erfcx_self = 0,
+  ETX_ARG_erfcx_out = 1,
+};
+
+// erfinv_out
+enum {
+  ETX_ARG_erfinv_self = 0,
+  ETX_ARG_erfinv_out = 1,
+};
+
+// ndtri_out
+enum {
+  ETX_ARG_ndtri_self = 0,
+  ETX_ARG_ndtri_out = 1,
+};
+
+// lgamma_out
+enum {
+  ETX_ARG_lgamma_self = 0,
+  ETX_ARG_lgamma_out = 1,
+};
+
+// digamma_out
+enum {
+  ETX_ARG_digamma_self = 0,
+  ETX_ARG_digamma_out = 1,
+};
+
+// i0_out
+enum {
+  ETX_ARG_i0_self = 0,
+  ETX_ARG_i0_out = 1,
+};
+
+// i0e_out
+enum {
+  ETX_ARG_i0e_self = 0,
+  ETX_ARG_i0e_out = 1,
+};
+
+// i1_out
+enum {
+  ETX_ARG_i1_self = 0,
+  ETX_ARG_i1_out = 1,
+};
+
+// i1e_out
+enum {
+  ETX_ARG_i1e_self = 0,
+  ETX_ARG_i1e_out = 1,
+};
+
+// zeta_out
+enum {
+  ETX_ARG_zeta_self = 0,
+  ETX_ARG_zeta_other = 1,
+  ETX_ARG_zeta_out = 2,
+};
+
 // xlogy_out
 enum {
   ETX_ARG_xlogy_self = 0,

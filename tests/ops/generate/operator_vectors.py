@@ -71,7 +71,9 @@ def main():
     arguments = arguments_of(options.operator)
     short = re.sub(r'^\w+::', '', options.operator).split('.')[0]
     name = 'aten::' + options.operator.split('::')[1]
-    call = getattr(torch.ops.aten, short)
+    # torch.special's functions have the prefix in ATen's names.
+    aten = torch.ops.aten
+    call = getattr(aten, short if hasattr(aten, short) else 'special_' + short)
     Draw.wild = False
     torch.set_num_threads(1)
     draw = ArrayDraw(options.seed)

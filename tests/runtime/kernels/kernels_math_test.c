@@ -79,6 +79,7 @@ static void functions_stay_within_their_errors(void** unused) {
       {"atan", etx_atan_f32, atan, 2},
       {"erf", etx_erf_f32, erf, 1.5},
       {"erfc", etx_erfc_f32, erfc, 0.6},
+      {"lgamma", etx_lgamma_f32, lgamma, 0.6},
       {"floor", etx_floor_f32, floor, 0},
       {"ceil", etx_ceil_f32, ceil, 0},
       {"trunc", etx_trunc_f32, trunc, 0},

@@ -131,48 +131,6 @@ static size_t spatial_of(const etx_builder* builder) {
   return rank >= 3 && rank <= 5 ? rank - 2u : 2;
 }
 
-// Reads both sizes and scale factors. If both are given, the scales must give
-// the sizes, and only the scales are passed on.
-static etx_status read_size_and_scales(etx_builder* builder, size_t scales,
-                                       resampling_target* out) {
-  const etx_ir_arg* const args = builder->args;
-  const etx_shape shape = *etx_builder_shape(builder, args[0].as.value);
-  ETX_TRY(read_target(builder, 2, scales, out));
-  if (args[scales].kind == ETX_IR_ARG_NONE ||
-      args[scales + 1].kind == ETX_IR_ARG_NONE) {
-    return ETX_OK;
-  }
-  for (size_t i = 0; i < 2; ++i) {
-    const etx_dim size = shape.dims[2 + i];
-    out->scales[i] = real_of(&args[scales + i]);
-    const double scaled = (double)(float)size * out->scales[i];
-    if (!etx_dim_is_number(size) || scaled < (double)out->sizes[i] ||
-        scaled >= (double)out->sizes[i] + 1) {
-      return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
-                           "'%t' with a scale factor that does not give the "
-                           "output size is not supported",
-                           builder->node->aten);
-    }
-  }
-  out->has_scales = true;
-  return ETX_OK;
-}
-
-// (self, output_size, scales_h, scales_w)
-etx_status etx_lowering_upsample_nearest_default(etx_builder* builder) {
-  resampling_target t = {0};
-  ETX_TRY(read_size_and_scales(builder, 2, &t));
-  return resample(builder, &t);
-}
-
-// (self, output_size, align_corners, scales_h, scales_w)
-etx_status etx_lowering_upsample_linear_default(etx_builder* builder) {
-  resampling_target t = {0};
-  ETX_TRY(read_size_and_scales(builder, 3, &t));
-  t.aligns_corners = builder->args[2].as.boolean;
-  return resample(builder, &t);
-}
-
 // ------------------------------------------------ sizes that vary
 
 static bool are_fixed(const etx_builder* builder, const resampling_target* t) {
@@ -183,6 +141,33 @@ static bool are_fixed(const etx_builder* builder, const resampling_target* t) {
     if (!t->has_scales && !etx_dim_is_number(t->sizes[i])) return false;
   }
   return true;
+}
+
+// Reads both sizes and scale factors. If both are given, the scales must give
+// the sizes, and only the scales are passed on. Of sizes that vary, both are
+// kept: `has_scales` is false, and `scales` has the factors.
+static etx_status read_size_and_scales(etx_builder* builder, size_t scales,
+                                       resampling_target* out) {
+  const etx_ir_arg* const args = builder->args;
+  const etx_shape shape = *etx_builder_shape(builder, args[0].as.value);
+  ETX_TRY(read_target(builder, 2, scales, out));
+  if (args[scales].kind == ETX_IR_ARG_NONE ||
+      args[scales + 1].kind == ETX_IR_ARG_NONE) {
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < 2; ++i) out->scales[i] = real_of(&args[scales + i]);
+  if (!are_fixed(builder, out)) return ETX_OK;
+  for (size_t i = 0; i < 2; ++i) {
+    const double scaled = (double)(float)shape.dims[2 + i] * out->scales[i];
+    if (scaled < (double)out->sizes[i] || scaled >= (double)out->sizes[i] + 1) {
+      return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                           "'%t' with a scale factor that does not give the "
+                           "output size is not supported",
+                           builder->node->aten);
+    }
+  }
+  out->has_scales = true;
+  return ETX_OK;
 }
 
 // The size of the result: the stated one, or that by a whole scale factor.
@@ -221,8 +206,12 @@ static etx_status resample_varying(etx_builder* builder,
                                    resample_axis* step) {
   uint32_t value = builder->args[0].as.value;
   for (size_t i = t->spatial; i-- > 0;) {
-    etx_axis_resampling r = {2 + i, 0, t->has_scales ? t->scales[i] : 0,
-                             t->aligns_corners, t->from_starts};
+    etx_axis_resampling r = {2 + i,
+                             0,
+                             t->scales[i],
+                             t->aligns_corners,
+                             step == etx_build_two_taps,
+                             t->from_starts};
     ETX_TRY(varying_size(builder, t, i, &r.size));
     ETX_TRY(step(builder, &r, value, &value));
   }
@@ -230,14 +219,27 @@ static etx_status resample_varying(etx_builder* builder,
   return ETX_OK;
 }
 
-// True if the operators over planes take the scale factors of a size that
-// varies: multiples of 1/1024.
-static bool are_even(const resampling_target* t) {
+// True if the operators over planes take the target: either sizes or, for sizes
+// that vary, scale factors that are multiples of 1/1024.
+static bool are_of_planes(const etx_builder* builder,
+                          const resampling_target* t) {
+  if (are_fixed(builder, t)) return true;
   for (size_t i = 0; i < t->spatial; ++i) {
     const double parts = t->scales[i] * MAX_PARTS;
-    if (t->has_scales && parts != floor(parts)) return false;
+    if (t->has_scales ? parts != floor(parts) : t->scales[i] != 0) return false;
   }
   return true;
+}
+
+static etx_status resample_linear(etx_builder* builder, resampling_target* t) {
+  if (are_of_planes(builder, t)) return resample(builder, t);
+  return resample_varying(builder, t, etx_build_two_taps);
+}
+
+static etx_status resample_nearest(etx_builder* builder, resampling_target* t) {
+  if (are_of_planes(builder, t)) return resample(builder, t);
+  t->from_starts = true;
+  return resample_varying(builder, t, etx_build_nearest);
 }
 
 // (input, output_size, align_corners, scale_factors)
@@ -245,17 +247,29 @@ etx_status etx_lowering_upsample_linear(etx_builder* builder) {
   resampling_target t = {0};
   ETX_TRY(read_target(builder, spatial_of(builder), 3, &t));
   t.aligns_corners = builder->args[2].as.boolean;
-  if (are_fixed(builder, &t) || are_even(&t)) return resample(builder, &t);
-  return resample_varying(builder, &t, etx_build_two_taps);
+  return resample_linear(builder, &t);
 }
 
 // (input, output_size, scale_factors)
 etx_status etx_lowering_upsample_nearest(etx_builder* builder) {
   resampling_target t = {0};
   ETX_TRY(read_target(builder, spatial_of(builder), 2, &t));
-  if (are_fixed(builder, &t) || are_even(&t)) return resample(builder, &t);
-  t.from_starts = true;
-  return resample_varying(builder, &t, etx_build_nearest);
+  return resample_nearest(builder, &t);
+}
+
+// (self, output_size, scales_h, scales_w)
+etx_status etx_lowering_upsample_nearest_default(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 2, &t));
+  return resample_nearest(builder, &t);
+}
+
+// (self, output_size, align_corners, scales_h, scales_w)
+etx_status etx_lowering_upsample_linear_default(etx_builder* builder) {
+  resampling_target t = {0};
+  ETX_TRY(read_size_and_scales(builder, 3, &t));
+  t.aligns_corners = builder->args[2].as.boolean;
+  return resample_linear(builder, &t);
 }
 
 // ------------------------------------------------ fixed sizes
@@ -393,6 +407,8 @@ static etx_status cubic_matrix(etx_builder* builder, const resampling_target* t,
                                uint32_t* out) {
   const int64_t size = t->sizes[i];
   double step = t->scales[i] > 0 ? 1 / t->scales[i] : (double)in / (double)size;
+  // Equal sizes are a copy, whatever the scale factor.
+  if (t->antialias && in == size) step = 1;
   if (t->aligns_corners) {
     step = size > 1 ? (double)(in - 1) / (double)(size - 1) : 0;
   }
@@ -425,8 +441,8 @@ static etx_status varying_antialiased(etx_builder* builder,
   uint32_t value = builder->args[0].as.value;
   uint32_t weights[2];
   for (size_t i = 0; i < 2; ++i) {
-    etx_axis_resampling r = {2 + i, 0, t->has_scales ? t->scales[i] : 0,
-                             t->aligns_corners, false};
+    etx_axis_resampling r = {2 + i, 0,    t->scales[i], t->aligns_corners,
+                             true,  false};
     ETX_TRY(varying_size(builder, t, i, &r.size));
     ETX_TRY(etx_build_antialiased_cubic_weights(builder, &r, shape.dims[2 + i],
                                                 dtype, &weights[i]));

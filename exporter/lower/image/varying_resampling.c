@@ -36,13 +36,31 @@ static etx_status last_index(etx_builder* builder, etx_dim size,
   return etx_build_scalar(builder, &number, dtype, out);
 }
 
+// The number `step`, but 1 where both sizes are equal: a scale factor such as
+// 1.3 counts for nothing there, as in PyTorch.
+static etx_status stated_step(etx_builder* builder, double step, etx_dim in,
+                              etx_dim size, etx_dtype dtype, uint32_t* out) {
+  const etx_ir_arg number = etx_ir_double(step);
+  const etx_ir_arg one = etx_ir_int(1);
+  uint32_t sizes[2];
+  uint32_t is_same = 0, whole = 0;
+  ETX_TRY(size_tensor(builder, in, 0, ETX_DTYPE_INT64, &sizes[0]));
+  ETX_TRY(size_tensor(builder, size, 0, ETX_DTYPE_INT64, &sizes[1]));
+  ETX_TRY(etx_build_binary(builder, ETX_OP_eq_tensor_out, sizes[0], sizes[1],
+                           &is_same));
+  ETX_TRY(etx_build_scalar(builder, &one, dtype, &whole));
+  ETX_TRY(etx_build_scalar(builder, &number, dtype, out));
+  return etx_build_where(builder, is_same, whole, *out, out);
+}
+
 // The distance of two outputs in the input, as a tensor of rank 0.
 static etx_status step_of(etx_builder* builder, const etx_axis_resampling* r,
                           etx_dim in, etx_dtype dtype, uint32_t* out) {
   uint32_t above = 0, below = 0;
   if (r->scale > 0 && !r->aligns_corners) {
     const etx_ir_arg number = etx_ir_double(1 / r->scale);
-    return etx_build_scalar(builder, &number, dtype, out);
+    if (!r->copies_equal) return etx_build_scalar(builder, &number, dtype, out);
+    return stated_step(builder, 1 / r->scale, in, r->size, dtype, out);
   }
   if (r->aligns_corners) {
     ETX_TRY(last_index(builder, in, dtype, &above));
@@ -102,10 +120,9 @@ static etx_status weigh(etx_builder* builder, size_t axis, uint32_t weights,
                         uint32_t* self) {
   const etx_shape shape = *etx_builder_shape(builder, *self);
   // The weights broadcast along the dimensions behind the axis.
-  const etx_dim dims[2] = {shape.dims[axis], 1};
-  const size_t rank = axis + 1u == shape.rank ? 1 : 2;
+  const etx_dim dims[3] = {shape.dims[axis], 1, 1};
   ETX_TRY(etx_build_cast(builder, weights, shape.dtype, &weights));
-  ETX_TRY(etx_build_view(builder, weights, dims, rank, &weights));
+  ETX_TRY(etx_build_view(builder, weights, dims, shape.rank - axis, &weights));
   return etx_build_binary(builder, ETX_OP_mul_out, *self, weights, self);
 }
 

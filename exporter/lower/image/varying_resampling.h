@@ -11,8 +11,10 @@ typedef struct etx_axis_resampling {
   etx_dim size;         // of the result
   double scale;         // 0: the quotient of the sizes
   bool aligns_corners;  // not nearest
-  bool from_starts;     // nearest only: positions are those of the starts of
-                        // outputs, not of their centres
+  bool copies_equal;    // elements are copied where both sizes are equal,
+                      // whatever the scale: linear, and cubic with antialiasing
+  bool from_starts;  // nearest only: positions are those of the starts of
+                     // outputs, not of their centres
 } etx_axis_resampling;
 
 // The elements at the centres or starts of the outputs.

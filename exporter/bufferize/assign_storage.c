@@ -4,7 +4,8 @@
 // the method itself counts (see insert_self_copy). Inputs stay in the caller's
 // memory. For ExecuTorch's runtime, inputs that are written or returned are
 // planned in scratch instead, because its callers may free the memory of
-// inputs.
+// inputs, or give outputs other memory. emit_method.c copies what is written
+// back to the caller.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/passes/pass_context.h"

@@ -45,7 +45,7 @@ typedef struct etx_emit_method {
   const etx_ir_method* method;
   etx_symbols* symbols;  // of the method; splitting an expression may extend it
   const etx_placement* placement;
-  bool plans_inputs;  // target executorch: memory of inputs is planned
+  bool plans_inputs;  // target executorch: see assign_storage.c
 
   etx_pte_value* values;
   size_t value_count, value_capacity;
@@ -73,7 +73,9 @@ typedef struct etx_emit_method {
   etx_dim* computed;          // expressions emitted so far ...
   uint32_t* computed_index;   // ... and the slot of each
   size_t computed_count, computed_capacity, computed_index_capacity;
-  uint32_t* input_index;  // slot of each input
+  // Slot of each input that nodes read. With plans_inputs, that of a mutable
+  // input is a copy in planned memory (emit_method.c).
+  uint32_t* input_index;
   // By value: the value whose tensor it uses. A result of a branch uses the
   // tensor of its join, any other value its own.
   uint32_t* tensor_of;
@@ -122,6 +124,10 @@ bool etx_emit_has_dynamic_parts(const etx_emit_method* m, uint32_t concat);
 // The slot of the tensor of an IR value.
 ETX_MUST_USE etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
                                         uint32_t* out_index);
+// A further tensor of the type of an IR value, in memory that the caller gives.
+ETX_MUST_USE etx_status etx_emit_callers_tensor(etx_emit_method* m,
+                                                uint32_t value,
+                                                uint32_t* out_index);
 // An argument of an operator, converted to the type that its schema states.
 ETX_MUST_USE etx_status etx_emit_argument(etx_emit_method* m,
                                           const etx_argument* argument,

@@ -426,10 +426,52 @@ typedef struct inputs_and_outputs {
   size_t output_count;
 } inputs_and_outputs;
 
+// ExecuTorch's runtime copies the caller's tensor into an input with planned
+// memory, and then the caller does not see what the method writes. So a mutable
+// input is the caller's own memory: the method copies it to planned memory,
+// works on that, and at the end copies the new content back. It cannot work on
+// the caller's memory, because hosts give outputs without planned memory a new
+// address before the method runs (the Python bindings do), and the new content
+// is an output.
+static bool is_copied(const etx_emit_method* m, size_t input) {
+  return m->plans_inputs && m->method->inputs[input].is_mutable &&
+         m->method->inputs[input].arg.kind == ETX_IR_ARG_VALUE;
+}
+
+static etx_status copy_from_caller(etx_emit_method* m, uint32_t value,
+                                   uint32_t copy, uint32_t* out_input) {
+  uint32_t arguments[4];
+  ETX_TRY(etx_emit_callers_tensor(m, value, out_input));
+  arguments[0] = *out_input;
+  ETX_TRY(etx_emit_null(m, &arguments[1]));
+  arguments[2] = arguments[3] = copy;
+  return etx_emit_call(m, etx_op_at(ETX_OP_clone_out), arguments, 4);
+}
+
+static etx_status copy_to_callers(etx_emit_method* m,
+                                  const inputs_and_outputs* p) {
+  static const etx_ir_arg no = {ETX_IR_ARG_BOOL, {0}};
+  for (size_t i = 0; i < m->method->input_count; ++i) {
+    uint32_t arguments[4];
+    if (!is_copied(m, i)) continue;
+    arguments[0] = arguments[3] = (uint32_t)p->inputs[i];
+    arguments[1] = m->input_index[i];
+    ETX_TRY(etx_emit_any(m, &no, &arguments[2]));
+    ETX_TRY(etx_emit_call(m, etx_op_at(ETX_OP_copy_in_place), arguments, 4));
+  }
+  return ETX_OK;
+}
+
 static etx_status emit_inputs(etx_emit_method* m, inputs_and_outputs* p) {
   for (size_t i = 0; i < m->method->input_count; ++i) {
+    uint32_t slot = 0;
     ETX_TRY(emit_input(m, i));
-    p->inputs[i] = (int32_t)m->input_index[i];
+    slot = m->input_index[i];
+    if (is_copied(m, i)) {
+      ETX_TRY(
+          copy_from_caller(m, m->method->inputs[i].arg.as.value, slot, &slot));
+    }
+    p->inputs[i] = (int32_t)slot;
     p->input_rows[i] = (etx_blob_input){m->method->inputs[i].name,
                                         m->method->inputs[i].is_mutable};
   }
@@ -671,6 +713,7 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   }
   ETX_TRY(etx_emit_enter_branch(&m, 0));
   ETX_TRY(emit_outputs(&m, &p));
+  ETX_TRY(copy_to_callers(&m, &p));
   ETX_TRY(emit_states(&m));
   ETX_TRY(describe_symbols(&m, out_blob));
   out_blob->name = source->name;

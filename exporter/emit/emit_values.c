@@ -228,6 +228,13 @@ etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
   return describe_view(m, value, *out_index);
 }
 
+etx_status etx_emit_callers_tensor(etx_emit_method* m, uint32_t value,
+                                   uint32_t* out_index) {
+  etx_pte_value out = {.kind = ETX_PTE_TENSOR};
+  ETX_TRY(set_type(m, value, &out.as.tensor));
+  return etx_emit_value(m, &out, out_index);
+}
+
 // ---------------------------------------------------------------- scalars
 
 static etx_status emit_double(etx_emit_method* m, double real,

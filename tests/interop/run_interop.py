@@ -8,8 +8,8 @@ and perhaps the core ATen form in core/) is planned with
 `ETX plan --target executorch`, loaded with the Python package `executorch` and
 called as cases.json says; with --memory, which etx plan takes, the runtime gives
 each memory a buffer. et_module_init comes first and at every reset. Compared
-are outputs, mutated inputs (which ExecuTorch's runtime shows as leading outputs)
-and every state, read through the method's attribute of that name.
+are outputs, mutated inputs (in the caller's tensors and as leading outputs) and
+every state, read through the method's attribute of that name.
 
 Ends with 0 if everything agreed, 1 if something differed, 77 (skipped) if the
 package is not there.
@@ -109,6 +109,10 @@ def check_call(session, call, tensors, case, state, report):
         wrong = differs(outputs[position], tensors[mutation["tensor"]], case)
         if wrong:
             report(f"input {mutation['input']} afterwards: {wrong}")
+        wrong = differs(inputs[mutation["input"]], tensors[mutation["tensor"]],
+                        case)
+        if wrong:
+            report(f"the caller's input {mutation['input']}: {wrong}")
     outputs = outputs[len(mutated):]
     expected = [value_of(o, tensors) for o in call["outputs"]]
     if len(outputs) != len(expected):

@@ -22,7 +22,7 @@ case ${1:-build} in
   wasm) packages=(clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32 wasi-libc cmake ninja-build
                   nodejs chromium fonts-dejavu-core python3) ;;
   docs) packages=(cmake doxygen python3 python3-venv) ;;
-  ci) packages+=("${for_tests[@]}" clang clang-tidy lld libc6-dbg qemu-user python3-venv
+  ci) packages+=("${for_tests[@]}" clang clang-tidy lld libc6-dbg qemu-user python3-venv rustc
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;

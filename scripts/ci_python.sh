@@ -47,7 +47,7 @@ if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
   export PYTHONPATH=$work/site:$work/tools
   run "$torch" "$tests"/test_{models,generate}.py >"$work/models.txt" 2>&1 &
   models=$!
-  run "$torch" "$tests"/test_{documents,export,model_exporter,tensors,wrong_export}.py || failed=$?
+  run "$torch" "$tests"/test_{documents,export,model_exporter,quantized_convolutions,tensors,wrong_export}.py || failed=$?
   wait $models || failed=$?
   cat "$work/models.txt"
 else

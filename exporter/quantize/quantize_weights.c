@@ -5,6 +5,13 @@
 //                        linear_a8w4g(x, q, s, None, group, b) or linear_w4g
 //   embedding(w, i)  ->  embedding_byte(q, s, None, -128, 127, i)
 //                        embedding_4bit(q, s, None, -8, 7, i)
+//   convolution(x, w, ..)  ->  convolution(x, dequantize_per_channel(q, s), ..)
+//
+// A convolution computes with floats: its weight is dequantised to scratch in
+// front of it, which costs one pass over the weight, while each weight is used
+// for every position of the output. It has a scale for each index of its first
+// dimension: the output channel, or the input channel of a transposed
+// convolution. There is no such product over 4 bits, so it gets 8.
 //
 // Linear layers and embeddings read the same integers, so an embedding table
 // that is also the output projection is stored once. A weight that another
@@ -17,7 +24,7 @@
 #include "exporter/import/quantize_rules.h"
 
 enum {
-  WEIGHT = 1,           // argument of linear
+  WEIGHT = 1,           // argument of linear and convolution
   TABLE = 0,            // of embedding
   MIN_ELEMENTS = 1024,  // smaller weights save too little
   MIN_GROUP = 32,
@@ -28,8 +35,9 @@ typedef struct rounded_weight {
   bool is_read;          // by a method
   bool is_layer;         // by linear, as its weight
   bool is_table;         // by embedding
+  bool is_convolution;   // by convolution, as its weight
   etx_text reader;       // an operator that cannot read integers, or empty
-  const char* obstacle;  // why a linear layer cannot read integers; NULL: none
+  const char* obstacle;  // why a layer cannot read integers; NULL: none
   uint32_t bits;         // it was rounded to; 0: not rounded
   uint32_t group;        // elements per scale, for 4 bits
   bool keeps_rows;       // weight-only: activations stay floats
@@ -89,6 +97,9 @@ static void note_reader(void* context, size_t constant,
   } else if (node != NULL && node->op->id == ETX_OP_embedding_out &&
              reader->position == TABLE) {
     read->is_table = true;
+  } else if (node != NULL && node->op->id == ETX_OP_convolution_out &&
+             reader->position == WEIGHT) {
+    read->is_convolution = true;
   } else {
     read->reader = reader->name;
   }
@@ -96,9 +107,15 @@ static void note_reader(void* context, size_t constant,
 
 // ------------------------------------------------ rounding
 
+// Elements of a row: those with one index of the first dimension.
+static size_t row_length(const etx_ir_constant* constant) {
+  const size_t rows = (size_t)constant->sizes[0];
+  return rows == 0 ? 0 : constant->data.size / sizeof(float) / rows;
+}
+
 // Copies a row of a constant, whose bytes may be unaligned.
 static void read_row(const etx_ir_constant* from, size_t row, float* out) {
-  const size_t bytes = (size_t)from->sizes[1] * sizeof(float);
+  const size_t bytes = row_length(from) * sizeof(float);
   memcpy(out, from->data.data + row * bytes, bytes);
 }
 
@@ -142,11 +159,15 @@ static etx_status add_constants(const weight_quantizer* self,
                                 const rounded_rows* made) {
   const int64_t rows = from->sizes[0];
   const size_t count = (size_t)rows * made->groups;
-  const etx_ir_constant integers = {
+  etx_ir_constant integers = {
       .dtype = to->bits == 8 ? ETX_DTYPE_INT8 : ETX_DTYPE_UINT8,
       .rank = 2,
       .sizes = {rows, (int64_t)made->row_bytes},
       .data = {made->integers, (size_t)rows * made->row_bytes}};
+  if (to->is_convolution) {
+    integers.rank = from->rank;
+    memcpy(integers.sizes, from->sizes, sizeof integers.sizes);
+  }
   const etx_ir_constant scales = {
       .dtype = ETX_DTYPE_FLOAT32,
       .rank = to->bits == 8 ? 1 : 2,
@@ -160,7 +181,7 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
                                etx_quantized* row) {
   rounded_weight* const to = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
-  const size_t rows = (size_t)from.sizes[0], inner = (size_t)from.sizes[1];
+  const size_t rows = (size_t)from.sizes[0], inner = row_length(&from);
   etx_pool* const pool = self->module->pool;
   rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
                        .groups = to->bits == 8 ? 1 : inner / to->group};
@@ -209,7 +230,11 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
                         const etx_ir_constant* constant, etx_quantized* row) {
   w->bits = rule->bits;
   w->keeps_rows = rule->keeps_rows;
-  if (rule->bits == 4) {
+  if (w->is_convolution) {
+    if (rule->bits == 4) row->reason = "convolutions read int8";
+    w->bits = 8;
+    w->keeps_rows = true;
+  } else if (rule->bits == 4) {
     w->group = group_for(constant->sizes[1], rule->group);
     if (w->group != rule->group) {
       row->reason =
@@ -225,13 +250,13 @@ static const char* why_not_rounded(const rounded_weight* w,
                                    const etx_ir_constant* constant,
                                    const etx_quantize_rule* rule,
                                    etx_text name) {
-  if (!w->is_layer && !w->is_table)
-    return "is not the weight of a linear layer or embedding";
+  if (!w->is_layer && !w->is_table && !w->is_convolution)
+    return "is not the weight of a linear layer, convolution or embedding";
   if (rule == NULL) return "no rule names it";
   if (rule->bits == 0) return "is excluded";
   if (constant->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
   if (w->obstacle != NULL) return w->obstacle;
-  if (constant->rank != 2) return "is not a matrix";
+  if (!w->is_convolution && constant->rank != 2) return "is not a matrix";
   if (w->reader.size != 0) return "is also read as floats by";
   if (constant->data.size == 0 ||
       (constant->data.size < MIN_ELEMENTS * sizeof(float) &&
@@ -247,7 +272,7 @@ static bool is_reported(const rounded_weight* w,
                         const etx_ir_constant* constant, size_t name_count) {
   if (etx_dtype_category_of(constant->dtype) != ETX_CATEGORY_FLOATING)
     return false;
-  return w->is_layer || w->is_table ||
+  return w->is_layer || w->is_table || w->is_convolution ||
          (name_count != 0 && constant->rank > 1 &&
           constant->dtype == ETX_DTYPE_FLOAT32);
 }
@@ -349,13 +374,45 @@ static etx_status change_node(const weight_quantizer* self,
   return ETX_OK;
 }
 
+// Puts dequantize_per_channel between a convolution and its weight.
+static etx_status dequantize_weight(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  if (node->op->id != ETX_OP_convolution_out) return ETX_OK;
+  const weight_quantizer* const self = rewrite->facts;
+  const rounded_weight* const w =
+      weight_of(self, builder->method, &node->args[WEIGHT]);
+  if (w == NULL || w->bits == 0) return ETX_OK;
+  enum { ARGS = 9 };  // of a convolution
+  const etx_ir_arg axis = etx_ir_int(0);
+  etx_ir_arg layer[ARGS], args[7] = {[2] = etx_ir_none(),
+                                     [3] = axis,
+                                     [4] = etx_ir_int(INT8_MIN),
+                                     [5] = etx_ir_int(INT8_MAX),
+                                     [6] = {ETX_IR_ARG_DTYPE, {0}}};
+  uint32_t floats = 0;
+  memcpy(layer, node->args, sizeof layer);
+  args[6].as.dtype = ETX_DTYPE_INT8;
+  ETX_TRY(constant_arg(self, builder->method, w->integers, &args[0]));
+  ETX_TRY(constant_arg(self, builder->method, w->scales, &args[1]));
+  ETX_TRY(etx_build_op(builder, ETX_OP_dequantize_per_channel_out, args, 7,
+                       &floats));
+  layer[WEIGHT] = etx_ir_value_arg(floats);
+  *out_done = true;
+  return etx_build_op(builder, ETX_OP_convolution_out, layer, ARGS,
+                      &builder->results[0]);
+}
+
 static etx_status change_method(const weight_quantizer* self,
                                 etx_ir_method* method) {
+  static const etx_rewrite_rule rules[] = {dequantize_weight};
   bool is_changed = false;
   for (size_t i = 0; i < method->node_count; ++i) {
     ETX_TRY(change_node(self, method, &method->nodes[i], &is_changed));
   }
-  return is_changed ? etx_ir_renumber(self->module, method) : ETX_OK;
+  if (is_changed) ETX_TRY(etx_ir_renumber(self->module, method));
+  return etx_rewrite_method_with(self->context, method, rules, 1, self,
+                                 &is_changed);
 }
 
 etx_status etx_pass_quantize_weights(etx_pass_context* context) {

@@ -84,7 +84,8 @@ static void reasons_name_operators(void** state) {
             "int8", "--quantize", "none:model.decoder.embed_positions");
   command_expect_out(
       0, words,
-      "final_logits_bias: is not the weight of a linear layer or embedding\n");
+      "final_logits_bias: is not the weight of a linear layer, convolution or "
+      "embedding\n");
   command_expect_out(0, words, "bytes: is excluded\n");
   command_expect_out(
       0, WORDS(ETX, "plan", MODEL, "-o", program, "--quantize", "int8"),

@@ -67,6 +67,43 @@ static void no_rule_changes_nothing(void** state) {
       "o: float32[2, 40] = aten::linear.out(h, a.odd.weight, None)\n" RETURN);
 }
 
+#define DEQUANTIZE "quantized_decomposed::dequantize_per_channel.out"
+
+// A weight of a convolution is dequantised in front of it, whatever the kind; a
+// transposed convolution has a scale for each input channel. A weight that an
+// addition reads, too, stays.
+static void convolutions_read_dequantised_weights(void** state) {
+  (void)state;
+  static const char graph[] =
+      "inputs: [{name: x, type: 'float32[1, 16, 9]'}, {name: s, type: "
+      "'float32[1]'}]\n"
+      "buffers:\n"
+      "  - {name: a.weight, type: 'float32[24, 16, 3]', init: 1}\n"
+      "  - {name: b.weight, type: 'float32[24, 16, 3]', init: 2}\n"
+      "  - {name: c.weight, type: 'float32[16, 40, 3]', init: 3}\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.conv1d.default, args: [x, a.weight]}\n"
+      "  - {out: z, op: aten.conv1d.default, args: [x, b.weight]}\n"
+      "  - {out: w, op: aten.add.Tensor, args: [b.weight, s]}\n"
+      "  - {out: t, op: aten.conv_transpose1d.default, args: [x, c.weight]}\n"
+      "outputs: [y, z, w, t]\n";
+  expect(graph, "int4",
+         "y.1: float32[24, 16, 3] = " DEQUANTIZE
+         "(const int8[24, 16, 3], const float32[24], None, 0, -128, 127, int8, "
+         "None)\n"
+         "y: float32[1, 24, 7] = aten::convolution.out(x, y.1, None, [1], [0], "
+         "[1], False, [0], 1)\n"
+         "z: float32[1, 24, 7] = aten::convolution.out(x, b.weight, None, [1], "
+         "[0], [1], False, [0], 1)\n"
+         "w: float32[24, 16, 3] = aten::add.out(b.weight, s, 1)\n"
+         "t.1: float32[16, 40, 3] = " DEQUANTIZE
+         "(const int8[16, 40, 3], const float32[16], None, 0, -128, 127, int8, "
+         "None)\n"
+         "t: float32[1, 40, 11] = aten::convolution.out(x, t.1, None, [1], "
+         "[0], [1], True, [0], 1)\n"
+         "return y\nreturn z\nreturn w\nreturn t\n");
+}
+
 static void layers_and_tables_read_the_same_bytes(void** state) {
   (void)state;
   expect(
@@ -285,6 +322,7 @@ static void patterns_match_names_and_modules(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_rule_changes_nothing),
+      cmocka_unit_test(convolutions_read_dequantised_weights),
       cmocka_unit_test(layers_and_tables_read_the_same_bytes),
       cmocka_unit_test(int4_takes_the_group_that_fits),
       cmocka_unit_test(the_last_rule_that_matches_decides),

@@ -1,0 +1,124 @@
+"""Convolutions with --quantize, against PyTorch with weights that PyTorch has
+rounded (torch.fake_quantize_per_channel_affine)."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn
+
+import etx
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d)
+
+
+class Residual(nn.Module):
+    """Depthwise and pointwise layers with batch norms, as mobile networks have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 32, 3, stride=2, padding=1)
+        self.deep = nn.Conv2d(32, 32, 5, padding=4, dilation=2, groups=32, bias=False)
+        self.norm = nn.BatchNorm2d(32)
+        self.point = nn.Conv2d(32, 48, 1)
+        self.head = nn.Linear(48, 24)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.stem(x))
+        x = torch.nn.functional.hardswish(self.norm(self.deep(x)))
+        return self.head(self.point(x).mean((2, 3)))
+
+
+def rounded(model: nn.Module) -> nn.Module:
+    """The model with weights of convolutions as int8 times a scale for each index
+    of the first dimension."""
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if not isinstance(module, CONVOLUTIONS) or module.weight.numel() < 1024:
+            continue
+        weight = module.weight.data
+        largest = weight.flatten(1).abs().amax(1)
+        scale = torch.where(largest > 0, largest / 127, torch.ones(()))
+        zeros = torch.zeros(len(scale), dtype=torch.int32)
+        module.weight.data = torch.fake_quantize_per_channel_affine(
+            weight, scale, zeros, 0, -127, 127)
+    return model
+
+
+def fold_norm(model: Residual) -> Residual:
+    """The weights that etx rounds: it folds batch norms before."""
+    model = copy.deepcopy(model)
+    model.deep = nn.utils.fuse_conv_bn_eval(model.deep, model.norm)
+    model.norm = nn.Identity()
+    return model
+
+
+def sqnr(signal: torch.Tensor, found: torch.Tensor) -> float:
+    return float(10 * torch.log10((signal**2).sum() / ((signal - found) ** 2).sum()))
+
+
+def check(model: nn.Module, x: torch.Tensor, tmp_path, quantize: str = "int8",
+          reference=None, **options):
+    model.eval()
+    path = tmp_path / "model.pte"
+    exported = etx.export(model, {"forward": (x,)})
+    report = exported.plan(path, quantize=quantize, **options)
+    found = torch.from_numpy(etx.load(path).session().forward(x))
+    with torch.no_grad():
+        wanted = (reference or rounded(model))(x)
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+        assert sqnr(model(x), found) > 30  # of the result, in dB
+    return report, path
+
+
+@pytest.mark.parametrize("layer, shape", [
+    (nn.Conv1d(16, 40, 5, padding=2), (2, 16, 30)),
+    (nn.Conv2d(8, 33, 3, stride=2), (1, 8, 17, 19)),
+    (nn.Conv2d(64, 64, 5, groups=64, padding=2), (1, 64, 9, 9)),
+    (nn.Conv2d(32, 64, 3, groups=4, dilation=2, bias=False), (3, 32, 11, 12)),
+    (nn.Conv2d(64, 128, 1), (1, 64, 1, 1)),
+    (nn.Conv3d(4, 16, 3, padding=1), (1, 4, 5, 6, 7)),
+    (nn.ConvTranspose1d(24, 16, 4, stride=2), (1, 24, 9)),
+    (nn.ConvTranspose2d(32, 8, 3, stride=2, output_padding=1, padding=1), (2, 32, 5, 6)),
+], ids=str)
+def test_a_layer_computes_with_rounded_weights(layer, shape, tmp_path):
+    torch.manual_seed(5)
+    report, _ = check(layer, torch.randn(shape), tmp_path)
+    weights = [row for row in report["quantized"] if row["name"] == "weight"]
+    assert [row["kind"] for row in weights] == ["int8w"]
+    assert weights[0]["sqnr_db"] > 35
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_a_network_keeps_its_results_and_loses_its_bytes(pack, tmp_path):
+    torch.manual_seed(6)
+    model = nn.Sequential(nn.Conv2d(3, 64, 7, stride=2), nn.ReLU(), nn.Conv2d(64, 128, 3),
+                          nn.ReLU(), nn.Conv2d(128, 128, 3))
+    x = torch.randn(1, 3, 32, 32)
+    _, path = check(model, x, tmp_path, pack=pack)
+    plain = tmp_path / "plain.pte"
+    etx.export(model, {"forward": (x,)}).plan(plain)
+    assert path.stat().st_size < 0.27 * plain.stat().st_size
+
+
+def test_batch_norms_are_folded_before_weights_are_rounded(tmp_path):
+    torch.manual_seed(7)
+    model = Residual().eval()
+    model.norm.running_var.uniform_(0.5, 2)
+    model.norm.running_mean.normal_()
+    folded = fold_norm(model)
+    check(model, torch.randn(1, 3, 33, 35), tmp_path, "int8w:stem,deep,point", rounded(folded))
+
+
+def test_rules_name_convolutions(tmp_path):
+    model = nn.Sequential(nn.Conv2d(16, 32, 3), nn.Conv2d(32, 32, 3))
+    exported = etx.export(model.eval(), {"forward": (torch.randn(1, 16, 9, 9),)})
+    report = exported.plan(tmp_path / "model.pte", quantize=["int4", "none:0.weight"])
+    kinds = {row["name"]: (row["kind"], row["reason"]) for row in report["quantized"]}
+    assert kinds["0.weight"] == ("float32", "is excluded")
+    assert kinds["1.weight"] == ("int8w", "convolutions read int8")

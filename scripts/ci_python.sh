@@ -23,7 +23,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip "Python is
 
 rm -rf "$work/wheel" "$work/site"
 "$work/venv/bin/pip" wheel -q --no-build-isolation --no-deps -w "$work/wheel" "$here"
-wheel=$(echo "$work"/wheel/etx-*-abi3-*.whl)
+wheel=$(echo "$work"/wheel/etx_pte-*-abi3-*.whl)
 echo "python: $(basename "$wheel"), $(stat -c %s "$wheel") bytes"
 CC=/bin/false "$work/venv/bin/pip" install -q --no-deps --target "$work/site" "$wheel"
 "$work/site/bin/etx" plan "$here/samples/stateful_model" -o "$work/stateful.pte" --quiet

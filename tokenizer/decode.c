@@ -2,6 +2,7 @@
 // says.
 
 #include "tokenizer/normalize.h"
+#include "tokenizer/sentence_piece.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_content.h"
 #include "tokenizer/unicode/unicode.h"
@@ -388,11 +389,17 @@ static void begin_decoding(decoding* d, etx_bytes_mut memory) {
   d->next.bytes = d->now.bytes + d->byte_limit;
 }
 
+// `continues`: other tokens stand before the ids.
 static etx_status decode(const etx_tokenizer_content* content,
-                         const etx_decode_request* request,
+                         const etx_decode_request* request, bool continues,
                          etx_bytes_mut memory, etx_text* out_text,
                          etx_diag* diag) {
   decoding d;
+  if (content->pieces != NULL) {
+    const etx_piece_ids ids = {request->ids, request->count,
+                               request->skip_special_tokens, continues};
+    return etx_sentence_piece_decode(content, &ids, memory, out_text, diag);
+  }
   begin_decoding(&d, memory);
   for (size_t i = 0; i < request->count; ++i) {
     const uint32_t id = request->ids[i];
@@ -426,7 +433,7 @@ etx_status etx_tokenizer_decode(const etx_tokenizer* tokenizer,
                                 etx_bytes_mut memory, etx_text* out_text,
                                 etx_diag* diag) {
   return etx_diag_seal(
-      diag, decode(tokenizer->content, request, memory, out_text, diag));
+      diag, decode(tokenizer->content, request, false, memory, out_text, diag));
 }
 
 // ---- streams ----
@@ -452,10 +459,12 @@ static etx_status decode_new(const etx_token_stream* stream,
   etx_decode_request request = {stream->ids, stream->shown,
                                 stream->skip_special_tokens};
   etx_text shown, all;
-  etx_status status = decode(content, &request, memory, &shown, diag);
+  const bool continues = stream->is_begun;
+  etx_status status =
+      decode(content, &request, continues, memory, &shown, diag);
   if (status != ETX_OK) return status;
   request.count = stream->count;
-  status = decode(content, &request, memory, &all, diag);
+  status = decode(content, &request, continues, memory, &all, diag);
   if (status != ETX_OK) return status;
   // Bytes that are no character may turn shown text into U+FFFD.
   size_t known = shown.size < all.size ? shown.size : all.size;
@@ -467,6 +476,7 @@ static etx_status decode_new(const etx_token_stream* stream,
 // What came out is kept only as far as the next ids depend on it.
 static void forget(etx_token_stream* stream) {
   const size_t kept = stream->count - stream->shown;
+  stream->is_begun = stream->is_begun || stream->shown > 0;
   memmove(stream->ids, stream->ids + stream->shown,
           kept * sizeof stream->ids[0]);
   stream->count = kept;

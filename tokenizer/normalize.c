@@ -274,30 +274,50 @@ static uint32_t unit_at(const etx_charsmap* map, size_t index) {
          (uint32_t)u[3] << 24;
 }
 
+// The text that begins at byte `begin`. False: it is outside of the map.
+static bool text_of_leaf(const etx_charsmap* map, size_t begin, etx_text* out) {
+  if (begin >= map->texts.size) return false;
+  size_t end = begin;
+  while (end < map->texts.size && map->texts.data[end] != '\0') ++end;
+  *out = (etx_text){map->texts.data + begin, end - begin};
+  return true;
+}
+
 // A double array as darts-clone writes it: label in 8 bits and bit 31, a leaf
 // follows if bit 8 is set, the offset is in bits 10 to 31, times 256 if bit 9
-// is set.
-bool etx_charsmap_find(const etx_charsmap* map, etx_bytes text, etx_text* out) {
+// is set. Returns the bytes of the shortest prefix of `text` that it has, or of
+// the longest; 0: none.
+static size_t find_prefix(const etx_charsmap* map, etx_bytes text,
+                          bool is_longest, etx_text* out) {
+  size_t found = 0;
   size_t node = 0;
-  if (map->unit_count == 0) return false;
+  if (map->unit_count == 0) return 0;
   uint32_t unit = unit_at(map, 0);
   node ^= (size_t)(unit >> 10) << (unit >> 6 & 8);
   for (size_t i = 0; i < text.size && text.data[i] != 0; ++i) {
     node ^= text.data[i];
-    if (node >= map->unit_count) return false;
+    if (node >= map->unit_count) break;
     unit = unit_at(map, node);
-    if ((unit & (1u << 31 | 0xFF)) != text.data[i]) return false;
+    if ((unit & (1u << 31 | 0xFF)) != text.data[i]) break;
     node ^= (size_t)(unit >> 10) << (unit >> 6 & 8);
     if ((unit >> 8 & 1) == 0) continue;
-    if (node >= map->unit_count) return false;
-    const size_t begin = unit_at(map, node) & 0x7FFFFFFF;
-    if (begin >= map->texts.size) return false;
-    size_t end = begin;
-    while (end < map->texts.size && map->texts.data[end] != '\0') ++end;
-    *out = (etx_text){map->texts.data + begin, end - begin};
-    return true;
+    if (node >= map->unit_count ||
+        !text_of_leaf(map, unit_at(map, node) & 0x7FFFFFFF, out)) {
+      break;
+    }
+    found = i + 1;
+    if (!is_longest) break;
   }
-  return false;
+  return found;
+}
+
+bool etx_charsmap_find(const etx_charsmap* map, etx_bytes text, etx_text* out) {
+  return find_prefix(map, text, false, out) != 0;
+}
+
+size_t etx_charsmap_find_longest(const etx_charsmap* map, etx_bytes text,
+                                 etx_text* out) {
+  return find_prefix(map, text, true, out);
 }
 
 // True if a grapheme cluster ends between two characters; only for what can be

@@ -120,7 +120,13 @@ static etx_status load_charsmap(etx_cursor_value step_value, etx_arena* arena,
   if (arena->counting) return ETX_OK;
   if (bytes == NULL) return no_memory(diag);
   etx_cursor_string_copy(value, bytes);
-  const size_t count = decode_base64(bytes, size);
+  const etx_bytes map = {bytes, decode_base64(bytes, size)};
+  return etx_charsmap_read(map, out, diag);
+}
+
+etx_status etx_charsmap_read(etx_bytes map, etx_charsmap* out, etx_diag* diag) {
+  const uint8_t* const bytes = map.data;
+  const size_t count = map.size;
   if (count == 0) return ETX_OK;
   const uint32_t trie =
       count < 4 ? UINT32_MAX

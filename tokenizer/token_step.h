@@ -40,6 +40,10 @@ typedef struct etx_charsmap {
   etx_text texts;  // each ends with a zero byte
 } etx_charsmap;
 
+// Finds the parts of a map. Bytes are borrowed; without any the map is empty.
+ETX_MUST_USE etx_status etx_charsmap_read(etx_bytes map, etx_charsmap* out,
+                                          etx_diag* diag);
+
 typedef struct etx_token_step {
   etx_token_step_kind kind;
   etx_split_behavior behavior;

@@ -1,6 +1,7 @@
 #include "tokenizer/tokenizer.h"
 
 #include "tokenizer/normalize.h"
+#include "tokenizer/sentence_piece.h"
 #include "tokenizer/tokenizer_content.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -70,15 +71,23 @@ static etx_status load_content(etx_cursor_value root, etx_arena* arena,
   return status;
 }
 
+static etx_status load_file(etx_bytes file, etx_arena* arena,
+                            etx_tokenizer_content* out, etx_diag* diag) {
+  etx_cursor_value root;
+  if (etx_sentence_piece_is(file)) {
+    return etx_sentence_piece_load(file, arena, out, diag);
+  }
+  ETX_TRY(etx_cursor_check(file, &root, diag));
+  return load_content(root, arena, out, diag);
+}
+
 etx_status etx_tokenizer_needed(etx_bytes file, size_t* out_bytes,
                                 etx_diag* diag) {
-  etx_cursor_value root;
   etx_tokenizer_content content;
   etx_arena arena;
   etx_arena_init_counting(&arena);
-  etx_status status = etx_cursor_check(file, &root, diag);
   etx_arena_take(&arena, sizeof content, 16);
-  if (status == ETX_OK) status = load_content(root, &arena, &content, diag);
+  const etx_status status = load_file(file, &arena, &content, diag);
   if (status != ETX_OK) return etx_diag_seal(diag, status);
   // Blocks may be counted in another order than they are taken.
   *out_bytes = arena.peak_bytes + 1024;
@@ -87,15 +96,12 @@ etx_status etx_tokenizer_needed(etx_bytes file, size_t* out_bytes,
 
 etx_status etx_tokenizer_init(etx_tokenizer* tokenizer, etx_bytes file,
                               etx_bytes_mut block, etx_diag* diag) {
-  etx_cursor_value root;
   etx_arena arena;
   etx_arena_init(&arena, block.data, block.size);
-  etx_status status = etx_cursor_check(file, &root, diag);
-  if (status != ETX_OK) return etx_diag_seal(diag, status);
   etx_tokenizer_content* const content =
       etx_arena_take(&arena, sizeof *content, 16);
   if (content == NULL) return etx_diag_seal(diag, etx_model_no_memory(diag));
-  status = load_content(root, &arena, content, diag);
+  const etx_status status = load_file(file, &arena, content, diag);
   if (status != ETX_OK) return etx_diag_seal(diag, status);
   tokenizer->content = content;
   return ETX_OK;
@@ -197,6 +203,12 @@ static etx_status encode_pieces(encoding* e, etx_diag* diag) {
   return ETX_OK;
 }
 
+// etx_piece_sink.put
+static void put_piece(void* context, uint32_t id, uint32_t begin,
+                      uint32_t end) {
+  put_id(context, id, (etx_token_span){begin, end});
+}
+
 static etx_status encode_text(encoding* e, etx_diag* diag) {
   etx_encode_work* const work = e->work;
   etx_status status = ETX_OK;
@@ -205,6 +217,10 @@ static etx_status encode_text(encoding* e, etx_diag* diag) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "a text of %z bytes, at most %z", e->text.size,
                          (size_t)ETX_ENCODE_INPUT_MAX);
+  }
+  if (e->content->pieces != NULL) {
+    const etx_piece_sink sink = {e, put_piece};
+    return etx_sentence_piece_encode(e->content, work, e->text, sink, diag);
   }
   etx_work_read(work, e->text);
   if (!work->full) etx_added_tokens_divide(&e->content->added, false, work);
@@ -293,7 +309,9 @@ size_t etx_tokenizer_encode_needed(const etx_tokenizer* tokenizer,
                                    size_t text_bytes) {
   const etx_tokenizer_content* const content = tokenizer->content;
   // A broken byte becomes the three bytes of U+FFFD.
-  size_t bytes = capped_product(text_bytes, 3) + 64;
+  size_t bytes = content->pieces != NULL
+                     ? etx_sentence_piece_bound(content->pieces, text_bytes)
+                     : capped_product(text_bytes, 3) + 64;
   const etx_token_steps* const lists[2] = {&content->normalizer,
                                            &content->pre_tokenizer};
   for (int list = 0; list < 2; ++list) {
@@ -316,6 +334,10 @@ etx_text etx_content_token(const etx_tokenizer_content* content, uint32_t id) {
       etx_added_token_at(&content->added, id, content->id_count);
   if (added != NULL) return added->content;
   return etx_vocabulary_at(&content->model.vocabulary, id);
+}
+
+bool etx_tokenizer_is_sentence_piece(const etx_tokenizer* tokenizer) {
+  return tokenizer->content->pieces != NULL;
 }
 
 size_t etx_tokenizer_id_count(const etx_tokenizer* tokenizer) {

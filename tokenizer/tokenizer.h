@@ -1,8 +1,9 @@
 // Tokenizers: text to ids and ids to text, as a model was trained with.
 //
 // A tokenizer is read from the bytes of a `tokenizer.json` (the format of the
-// package `tokenizers` of Hugging Face) and lies in one block of the caller's
-// memory. Nothing is allocated, then or later.
+// package `tokenizers` of Hugging Face) or of a SentencePiece model (`.model`),
+// and lies in one block of the caller's memory. Nothing is allocated, then or
+// later.
 //
 //   etx_tokenizer tokenizer;
 //   size_t bytes;
@@ -121,6 +122,7 @@ typedef struct etx_token_stream {
   uint32_t ids[ETX_TOKEN_STREAM_IDS];  // the last ones
   size_t count;                        // of these
   size_t shown;                        // how many of these came out already
+  bool is_begun;                       // other ids came out before these
 } etx_token_stream;
 
 // Starts without ids.
@@ -138,6 +140,12 @@ ETX_MUST_USE etx_status etx_token_stream_end(etx_token_stream* stream,
                                              etx_bytes_mut memory,
                                              etx_text* out_text,
                                              etx_diag* diag);
+
+// True if the file was a SentencePiece model. Such a file does not say which
+// special tokens stand around a text, so none are put there; with a program of
+// `etx.hf` they are get_bos_id in front of a prompt, or get_eos_ids behind what
+// an encoder reads.
+bool etx_tokenizer_is_sentence_piece(const etx_tokenizer* tokenizer);
 
 // One more than the largest id.
 size_t etx_tokenizer_id_count(const etx_tokenizer* tokenizer);

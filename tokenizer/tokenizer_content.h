@@ -41,6 +41,9 @@ typedef struct etx_template {
 } etx_template;
 
 typedef struct etx_tokenizer_content {
+  // Of a SentencePiece model; NULL: the file is a tokenizer.json. Besides, only
+  // the vocabulary of `model`, the templates and the number of ids are used.
+  struct etx_sentence_piece* pieces;
   etx_token_model model;
   etx_token_steps normalizer, pre_tokenizer, decoder;
   etx_added_tokens added;

@@ -11,58 +11,8 @@ typedef struct best_way {
   uint32_t id;
 } best_way;
 
-static etx_text piece_at(const etx_token_model* model, size_t index) {
-  return etx_vocabulary_at(&model->vocabulary, model->sorted[index]);
-}
-
-static void sift_down(etx_token_model* model, size_t at, size_t count) {
-  uint32_t* const ids = model->sorted;
-  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-    if (child + 1 < count && etx_text_compare(piece_at(model, child),
-                                              piece_at(model, child + 1)) < 0) {
-      ++child;
-    }
-    if (etx_text_compare(piece_at(model, at), piece_at(model, child)) >= 0)
-      return;
-    const uint32_t id = ids[at];
-    ids[at] = ids[child];
-    ids[child] = id;
-    at = child;
-  }
-}
-
 void etx_unigram_sort(etx_token_model* model) {
-  const size_t count = model->sorted_count;
-  for (size_t i = count / 2; i > 0; --i) sift_down(model, i - 1, count);
-  for (size_t end = count; end > 1; --end) {
-    const uint32_t id = model->sorted[0];
-    model->sorted[0] = model->sorted[end - 1];
-    model->sorted[end - 1] = id;
-    sift_down(model, 0, end - 1);
-  }
-}
-
-// Sorted pieces from `low` to `high` have the same first `depth` bytes. Keeps
-// those whose next byte is `byte`.
-static void narrow(const etx_token_model* model, size_t depth, uint8_t byte,
-                   size_t* low, size_t* high) {
-  size_t bounds[2];
-  for (int upper = 0; upper < 2; ++upper) {
-    size_t from = *low, to = *high;
-    while (from < to) {
-      const size_t middle = from + (to - from) / 2;
-      const etx_text piece = piece_at(model, middle);
-      const int here = piece.size > depth ? (uint8_t)piece.data[depth] : -1;
-      if (here < byte || (upper == 1 && here == byte)) {
-        from = middle + 1;
-      } else {
-        to = middle;
-      }
-    }
-    bounds[upper] = from;
-  }
-  *low = bounds[0];
-  *high = bounds[1];
+  etx_vocabulary_sort(&model->vocabulary, model->sorted, model->sorted_count);
 }
 
 static void offer(best_way* way, double score, size_t begin, uint32_t id) {
@@ -76,9 +26,13 @@ static bool offer_pieces(const etx_token_model* model, etx_text text, size_t at,
   size_t low = 0, high = model->sorted_count;
   bool single = false;
   for (size_t depth = 0; at + depth < text.size; ++depth) {
-    narrow(model, depth, (uint8_t)text.data[at + depth], &low, &high);
+    etx_vocabulary_narrow(&model->vocabulary, model->sorted, depth,
+                          (uint8_t)text.data[at + depth], &low, &high);
     if (low == high) break;
-    if (piece_at(model, low).size != depth + 1) continue;
+    if (etx_vocabulary_at(&model->vocabulary, model->sorted[low]).size !=
+        depth + 1) {
+      continue;
+    }
     const etx_text piece = {text.data + at, depth + 1};
     const uint32_t id =
         (uint32_t)etx_vocabulary_find(&model->vocabulary, piece);

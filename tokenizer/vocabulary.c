@@ -77,3 +77,60 @@ int32_t etx_vocabulary_byte(const etx_vocabulary* vocabulary, uint8_t byte) {
   const etx_text name = {text, sizeof text};
   return etx_vocabulary_find(vocabulary, name);
 }
+
+// ---- sorted ids ----
+
+static int compare(const etx_vocabulary* vocabulary, uint32_t a, uint32_t b) {
+  return etx_text_compare(vocabulary->tokens[a].text,
+                          vocabulary->tokens[b].text);
+}
+
+static void sift_down(const etx_vocabulary* vocabulary, uint32_t* ids,
+                      size_t at, size_t count) {
+  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+    if (child + 1 < count &&
+        compare(vocabulary, ids[child], ids[child + 1]) < 0) {
+      ++child;
+    }
+    if (compare(vocabulary, ids[at], ids[child]) >= 0) return;
+    const uint32_t id = ids[at];
+    ids[at] = ids[child];
+    ids[child] = id;
+    at = child;
+  }
+}
+
+void etx_vocabulary_sort(const etx_vocabulary* vocabulary, uint32_t* ids,
+                         size_t count) {
+  for (size_t i = count / 2; i > 0; --i) {
+    sift_down(vocabulary, ids, i - 1, count);
+  }
+  for (size_t end = count; end > 1; --end) {
+    const uint32_t id = ids[0];
+    ids[0] = ids[end - 1];
+    ids[end - 1] = id;
+    sift_down(vocabulary, ids, 0, end - 1);
+  }
+}
+
+void etx_vocabulary_narrow(const etx_vocabulary* vocabulary,
+                           const uint32_t* ids, size_t depth, uint8_t byte,
+                           size_t* low, size_t* high) {
+  size_t bounds[2];
+  for (int upper = 0; upper < 2; ++upper) {
+    size_t from = *low, to = *high;
+    while (from < to) {
+      const size_t middle = from + (to - from) / 2;
+      const etx_text text = vocabulary->tokens[ids[middle]].text;
+      const int here = text.size > depth ? (uint8_t)text.data[depth] : -1;
+      if (here < byte || (upper == 1 && here == byte)) {
+        from = middle + 1;
+      } else {
+        to = middle;
+      }
+    }
+    bounds[upper] = from;
+  }
+  *low = bounds[0];
+  *high = bounds[1];
+}

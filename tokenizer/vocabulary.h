@@ -51,6 +51,16 @@ int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary,
                                    etx_text text, uint32_t hash);
 // The text of an id; data NULL: none has it.
 etx_text etx_vocabulary_at(const etx_vocabulary* vocabulary, uint32_t id);
+
+// Sorts ids by their texts, byte by byte.
+void etx_vocabulary_sort(const etx_vocabulary* vocabulary, uint32_t* ids,
+                         size_t count);
+// Sorted ids from `low` to `high` have texts with the same first `depth` bytes.
+// Keeps those whose next byte is `byte`; the text of that size is the first.
+void etx_vocabulary_narrow(const etx_vocabulary* vocabulary,
+                           const uint32_t* ids, size_t depth, uint8_t byte,
+                           size_t* low, size_t* high);
+
 // The id of the token <0xHH>, or ETX_TOKEN_NONE.
 int32_t etx_vocabulary_byte(const etx_vocabulary* vocabulary, uint8_t byte);
 

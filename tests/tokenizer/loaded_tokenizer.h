@@ -41,6 +41,13 @@ static inline etx_bytes_mut read_recorded(const char* name,
   return bytes;
 }
 
+// The files of ETX_TOKENIZER_NAMES are in front of those of
+// ETX_SENTENCE_PIECE_NAMES.
+static inline const char* recorded_ending(size_t index) {
+  static const char* const json[] = {ETX_TOKENIZER_NAMES};
+  return index < sizeof json / sizeof *json ? ".json" : ".model";
+}
+
 // Loads a file; the caller frees `block` in any case.
 static inline etx_status load_tokenizer(loaded_tokenizer* loaded,
                                         etx_bytes file, etx_diag* diag) {

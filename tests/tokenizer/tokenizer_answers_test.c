@@ -3,7 +3,8 @@
 static etx_diag diag;
 static test_encoding encoding;
 
-static const char* const names[] = {ETX_TOKENIZER_NAMES};
+static const char* const names[] = {ETX_TOKENIZER_NAMES,
+                                    ETX_SENTENCE_PIECE_NAMES};
 
 static uint32_t read_number(const uint8_t** at) {
   const uint8_t* const b = *at;
@@ -76,7 +77,8 @@ static void check_case(const char* name, const loaded_tokenizer* loaded,
   check_text(name, decoded, found);
   // Steps that look at all tokens at once cannot show text before the end.
   const bool whole = strcmp(name, "gpt2") == 0 || strcmp(name, "qwen2") == 0 ||
-                     strcmp(name, "o200k") == 0;
+                     strcmp(name, "o200k") == 0 ||
+                     strncmp(name, "pieces_", 7) == 0;
   if (whole) check_stream(name, loaded, count, decoded, memory);
   free(memory.data);
 }
@@ -85,7 +87,7 @@ static void recorded_answers_are_given(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
     loaded_tokenizer loaded;
-    const etx_bytes_mut file = read_recorded(names[i], ".json");
+    const etx_bytes_mut file = read_recorded(names[i], recorded_ending(i));
     const etx_bytes_mut cases = read_recorded(names[i], ".cases");
     assert_ok(
         load_tokenizer(&loaded, (etx_bytes){file.data, file.size}, &diag));
@@ -94,6 +96,88 @@ static void recorded_answers_are_given(void** state) {
     while (at < cases.data + cases.size) check_case(names[i], &loaded, &at);
     free(cases.data);
     free(loaded.block);
+  }
+}
+
+// ---- SentencePiece models ----
+
+// A model of one piece for unknown text and one of one letter, with `more`
+// behind them.
+static etx_status open_pieces(loaded_tokenizer* loaded, const char* more,
+                              size_t size) {
+  static const char start[] =
+      "\x0A\x07\x0A\x03"
+      "unk\x18\x02\x0A\x08\x0A\x01"
+      "a\x15\0\0\0\xBF";
+  uint8_t file[256];
+  memcpy(file, start, sizeof start - 1);
+  memcpy(file + sizeof start - 1, more, size);
+  etx_diag_init(&diag);
+  const etx_status status =
+      load_tokenizer(loaded, (etx_bytes){file, sizeof start - 1 + size}, &diag);
+  if (status != ETX_OK) free(loaded->block);
+  return status;
+}
+
+static void damaged_sentence_piece_models_are_refused(void** state) {
+  static const struct {
+    const char* more;
+    size_t size;
+    const char* message;
+  } cases[] = {
+      {"\x0A\x03\x0A\x01"
+       "a",
+       5, "is there twice"},
+      {"\x0A\x03\x0A\x01\xFF", 5, "is not UTF-8"},
+      {"\x0A\x02\x0A\0", 4, "is empty"},
+      {"\x0A\x05\x0A\x01"
+       "b\x18\x02",
+       7, "a second piece"},
+      {"\x0A\x05\x0A\x01"
+       "b\x18\x09",
+       7, "type that is not known"},
+      {"\x0A\x05\x0A\x01"
+       "b\x18\x06",
+       7, "is no byte"},
+      {"\x0A\x08\x0A\x01"
+       "b\x15\0\0\x80\x7F",
+       10, "not finite"},
+      {"\x0A\x7F\x0A\x01"
+       "b",
+       5, "longer than what holds it"},
+      {"\x0A\x81", 2, "is cut off"},
+      {"\x12\x02\x18\x03", 4, "has type 3"},
+      {"\x12\x03\x98\x02\x01", 5, "no piece <0x0>"},
+      {"\x1A\x04\x12\x02"
+       "ab",
+       6, "'precompiled_charsmap'"},
+      {"\x2A\x03\x12\x01"
+       "a",
+       5, "denormalizer"},
+      {"\x13", 1, "wire type"},
+  };
+  loaded_tokenizer loaded;
+  (void)state;
+  assert_ok(open_pieces(&loaded, "", 0));
+  assert_true(etx_tokenizer_is_sentence_piece(&loaded.tokenizer));
+  // The letter has a space in front, which is unknown.
+  assert_ok(encode_for_test(&loaded,
+                            etx_text_of("a\xFF"
+                                        "a"),
+                            true, 65536, &encoding, &diag));
+  assert_int_equal(encoding.count, 4);
+  assert_int_equal(encoding.ids[2], 0);
+  assert_int_equal(encoding.spans[2].end, 2);
+  free(loaded.block);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    const etx_status status =
+        open_pieces(&loaded, cases[i].more, cases[i].size);
+    assert_true(status == ETX_BAD_FILE || status == ETX_UNSUPPORTED);
+#ifdef ETX_TOKENIZER_MESSAGES
+    if (strstr(diag.text, cases[i].message) == NULL) {
+      fail_msg("'%s' has no '%s'", diag.text, cases[i].message);
+    }
+#endif
   }
 }
 
@@ -259,6 +343,7 @@ static void a_pattern_that_backtracks_forever_is_stopped(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recorded_answers_are_given),
+      cmocka_unit_test(damaged_sentence_piece_models_are_refused),
       cmocka_unit_test(broken_utf8_is_read_as_replacement),
       cmocka_unit_test(unknown_text_without_a_token_is_refused),
       cmocka_unit_test(too_little_memory_is_refused_at_every_size),

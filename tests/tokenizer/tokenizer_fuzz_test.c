@@ -7,7 +7,8 @@
 static etx_diag diag;
 static test_encoding encoding;
 
-static const char* const names[] = {ETX_TOKENIZER_NAMES};
+static const char* const names[] = {ETX_TOKENIZER_NAMES,
+                                    ETX_SENTENCE_PIECE_NAMES};
 
 #ifndef ETX_FUZZ_ROUNDS
 enum { ETX_FUZZ_ROUNDS = 40 };  // for each tokenizer
@@ -102,7 +103,7 @@ static void damaged_files_do_no_harm(void** state) {
   (void)state;
   size_t accepted = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-    const etx_bytes_mut file = read_recorded(names[i], ".json");
+    const etx_bytes_mut file = read_recorded(names[i], recorded_ending(i));
     for (int round = 0; round < ETX_FUZZ_ROUNDS; ++round) {
       loaded_tokenizer loaded;
       const size_t size = draw(50) == 0 ? draw((uint32_t)file.size) : file.size;

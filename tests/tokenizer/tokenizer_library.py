@@ -42,7 +42,7 @@ class DecodeRequest(ctypes.Structure):
 class Stream(ctypes.Structure):
     _fields_ = [("tokenizer", ctypes.c_void_p), ("skip", ctypes.c_bool),
                 ("ids", ctypes.c_uint32 * 64), ("count", ctypes.c_size_t),
-                ("shown", ctypes.c_size_t)]
+                ("shown", ctypes.c_size_t), ("is_begun", ctypes.c_bool)]
 
 
 class Failed(Exception):

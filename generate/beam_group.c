@@ -72,12 +72,34 @@ static void add_step(etx_beam_group* group, etx_beam_step step) {
   list[at] = step;
 }
 
+enum { WEIGHT_BLOCK = 256, WEIGHT_LANES = 8 };
+
+// The sum of e^(logit - top). Weights are computed in float and added in
+// double, in an order that does not depend on the machine: each of eight sums
+// gets every eighth weight. So compilers vectorise both loops.
+static double sum_weights(const float* logits, size_t count, float top) {
+  float weights[WEIGHT_BLOCK];
+  double sums[WEIGHT_LANES] = {0};
+  for (size_t begin = 0; begin < count; begin += WEIGHT_BLOCK) {
+    const size_t left = count - begin;
+    const size_t size = left < WEIGHT_BLOCK ? left : WEIGHT_BLOCK;
+    for (size_t i = 0; i < size; ++i) {
+      weights[i] = etx_exp_f32(logits[begin + i] - top);
+    }
+    for (size_t i = size; i % WEIGHT_LANES != 0; ++i) weights[i] = 0.0f;
+    for (size_t i = 0; i < size; i += WEIGHT_LANES) {
+      for (size_t k = 0; k < WEIGHT_LANES; ++k) {
+        sums[k] += (double)weights[i + k];
+      }
+    }
+  }
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+         ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
 // Logits become log probabilities.
 static void take_log_softmax(float* logits, size_t count, float top) {
-  double sum = 0.0;
-  for (size_t i = 0; i < count; ++i) {
-    sum += etx_exp_f64((double)logits[i] - (double)top);
-  }
+  const double sum = sum_weights(logits, count, top);
   const double shift = (double)top + etx_log_f64(sum);
   for (size_t i = 0; i < count; ++i) {
     logits[i] = (float)((double)logits[i] - shift);
@@ -105,6 +127,29 @@ static etx_status add_drawn(etx_beam_group* group, size_t index,
   return ETX_OK;
 }
 
+// Few logits are large enough, so that whole blocks are passed over: the sum of
+// the largest logit of a block is the largest sum.
+static void add_best(etx_beam_group* group, size_t index, const float* logits,
+                     size_t count) {
+  enum { BLOCK = 64 };
+  const double before = group->active[index].sum;
+  const etx_beam_step* const last = &group->steps[group->step_room - 1];
+  for (size_t begin = 0; begin < count; begin += BLOCK) {
+    const size_t left = count - begin;
+    const size_t end = begin + (left < BLOCK ? left : BLOCK);
+    const float largest = etx_logits_largest(logits + begin, end - begin);
+    if (group->step_count == group->step_room &&
+        !(before + (double)largest > last->key)) {
+      continue;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (logits[i] == -INFINITY) continue;
+      const double sum = before + (double)logits[i];
+      add_step(group, (etx_beam_step){sum, sum, index, (int64_t)i});
+    }
+  }
+}
+
 static etx_status consider(etx_beam_group* group, size_t index, float* logits,
                            const etx_beam_scratch* scratch, etx_diag* diag) {
   const etx_beam* const beam = &group->active[index];
@@ -124,11 +169,7 @@ static etx_status consider(etx_beam_group* group, size_t index, float* logits,
   if (group->config->do_sample) {
     return add_drawn(group, index, logits, scratch, diag);
   }
-  for (size_t i = 0; i < vocab; ++i) {
-    if (logits[i] == -INFINITY) continue;
-    const double sum = beam->sum + (double)logits[i];
-    add_step(group, (etx_beam_step){sum, sum, index, (int64_t)i});
-  }
+  add_best(group, index, logits, vocab);
   return ETX_OK;
 }
 

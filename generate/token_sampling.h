@@ -28,6 +28,10 @@ typedef struct etx_token_random {
 // The next number, from 0 to below 1, a multiple of 2^-53.
 double etx_token_random_next(etx_token_random* random);
 
+// The largest of `count` logits; those that are not a number are passed over.
+// -infinity if there is no other.
+float etx_logits_largest(const float* logits, size_t count);
+
 // The token with the largest logit; of equal ones the first. ETX_BAD_ARGUMENT:
 // a logit is NaN, or all are minus infinity.
 ETX_MUST_USE etx_status etx_token_argmax(const float* logits, size_t vocab_size,

@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 #include "generate/generator.h"
+#include "generate/program_tokenizer.h"
 #include "runtime/future.h"
 #include "runtime/kernel_library.h"
 #include "runtime/memories.h"

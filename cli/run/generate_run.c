@@ -72,11 +72,28 @@ static etx_status set_rows(etx_method* method, const char* name,
   return etx_method_set_input(method, index, &value, diag);
 }
 
-static etx_status encode(etx_run_session* session, const etx_token_list* prompt,
+static etx_status set_sound(etx_method* method, const etx_tensor* sound,
+                            etx_diag* diag) {
+  size_t index = 0;
+  if (etx_method_find_input(method, etx_text_of("input_values"), &index) !=
+      ETX_OK) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "method 'encode' has no input 'input_values': it does "
+                         "not read samples of sound");
+  }
+  return etx_method_set_input(method, index, sound, diag);
+}
+
+static etx_status encode(etx_run_session* session, const etx_generate_run* run,
                          etx_pool* pool, etx_diag* diag) {
+  const etx_token_list* const prompt = &run->prompt;
   const etx_token_list ones = {NULL, prompt->count};
   etx_method* method = NULL;
   ETX_TRY(etx_run_session_method(session, "encode", &method, diag));
+  if (run->sound != NULL) {
+    ETX_TRY(set_sound(method, run->sound, diag));
+    return etx_run_session_run(session, method, diag);
+  }
   ETX_TRY(set_rows(method, "input_ids", prompt, pool, diag));
   ETX_TRY(set_rows(method, "attention_mask", &ones, pool, diag));
   return etx_run_session_run(session, method, diag);
@@ -116,8 +133,8 @@ static etx_status open_generator(etx_run_session* session,
   return etx_generator_init(generator, prefill, decode, diag);
 }
 
-etx_status etx_generate_run_all(etx_run_session* session, etx_generate_run* run,
-                                etx_pool* pool,
+etx_status etx_generate_run_all(etx_run_session* session,
+                                const etx_generate_run* run, etx_pool* pool,
                                 etx_generation_result* out_result,
                                 size_t* out_start, etx_diag* diag) {
   etx_generator* const generator =
@@ -128,27 +145,31 @@ etx_status etx_generate_run_all(etx_run_session* session, etx_generate_run* run,
   if (generator == NULL) {
     return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for a generator");
   }
+  // The lists of the program are borrowed from the generator.
+  etx_generation_config config = run->config;
   ETX_TRY(open_generator(session, generator, diag));
-  etx_generator_defaults(generator, &run->config);
-  if (run->eos_token_id.count != 0) {
-    run->config.eos_token_id = run->eos_token_id;
+  etx_generator_defaults(generator, &config);
+  if (run->config.eos_token_id.count != 0) {
+    config.eos_token_id = run->config.eos_token_id;
   }
   if (has_method(session, "encode")) {
-    ETX_TRY(encode(session, &run->prompt, pool, diag));
-    ETX_TRY(decoder_start(session, pool, &start, diag));
+    ETX_TRY(encode(session, run, pool, diag));
+    start = run->decoder_start;
+    if (start.count == 0) ETX_TRY(decoder_start(session, pool, &start, diag));
     stride = (size_t)read_integer(session, "get_num_beams", 0);
   }
   const etx_generation_prompt prompt = {.ids = start.ids,
                                         .rows = 1,
                                         .count = start.count,
+                                        .cached_count = run->cached_count,
                                         .row_stride = stride,
                                         .hooks = run->hooks};
-  ETX_TRY(etx_generate_needed(generator, &run->config, &prompt, &bytes, diag));
+  ETX_TRY(etx_generate_needed(generator, &config, &prompt, &bytes, diag));
   uint8_t* const memory = etx_pool_take(pool, bytes);
   if (memory == NULL) {
     return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory of %z bytes", bytes);
   }
   *out_start = start.count;
-  return etx_generate(generator, &run->config, &prompt,
+  return etx_generate(generator, &config, &prompt,
                       (etx_bytes_mut){memory, bytes}, out_result, diag);
 }

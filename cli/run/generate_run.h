@@ -8,18 +8,23 @@
 #include "exporter/host/host_memory.h"
 #include "generate/generator.h"
 
-// The options that the program does not state; see etx_generation_config.
+// What to generate. Lists of the configuration that are empty are what the
+// program states; see etx_generation_config.
 typedef struct etx_generate_run {
   etx_generation_config config;
   etx_token_list prompt;              // what the model reads
-  etx_token_list eos_token_id;        // empty: what the program states
+  size_t cached_count;                // of these, in the caches already
+  const etx_tensor* sound;            // input_values of the encoder, instead of
+                                      // a prompt; NULL: there is a prompt
+  etx_token_list decoder_start;       // what a decoder behind an encoder begins
+                                      // with; empty: what the program states
   const etx_generation_hooks* hooks;  // called meanwhile
 } etx_generate_run;
 
 // Writes the texts, in memory of the pool. `out_start` is how many tokens of
 // each are in front of the new ones.
 ETX_MUST_USE etx_status etx_generate_run_all(etx_run_session* session,
-                                             etx_generate_run* run,
+                                             const etx_generate_run* run,
                                              etx_pool* pool,
                                              etx_generation_result* out_result,
                                              size_t* out_start, etx_diag* diag);

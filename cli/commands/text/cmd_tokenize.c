@@ -8,14 +8,16 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/mapped_file.h"
 #include "cli/base/options.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/text/text_commands.h"
 #include "cli/json/json_value.h"
+#include "cli/text/text_model.h"
 #include "tokenizer/tokenizer.h"
 
 static const char about[] =
     "Encodes a text with a tokenizer.json, the format of Hugging Face's "
     "package\n"
-    "tokenizers, and prints its ids. Without TEXT, standard input is read to "
+    "tokenizers, or a SentencePiece model, and prints its ids. Without TEXT, "
+    "standard input is read to "
     "its\n"
     "end. --decode reads ids instead, with spaces between them, and prints "
     "their\n"
@@ -23,7 +25,7 @@ static const char about[] =
 
 static const char examples[] =
     "  etx tokenize tokenizer.json 'Hello world'\n"
-    "  etx tokenize tokenizer.json --offsets --json < page.txt\n"
+    "  etx tokenize model.pte --offsets --json < page.txt\n"
     "  etx tokenize tokenizer.json --decode '9906 1917'\n";
 
 typedef struct tokenize_options {
@@ -38,7 +40,9 @@ typedef struct tokenize_job {
   const tokenize_options* options;
   etx_tokenizer tokenizer;
   void* block;
-  char* input;  // standard input, or NULL
+  bool has_model;
+  etx_text_model model;  // whose tokenizer it is, if has_model
+  char* input;           // standard input, or NULL
   etx_text text;
   void* memory;  // of a call
   uint32_t* ids;
@@ -76,7 +80,19 @@ static etx_status read_input(tokenize_job* job) {
   return ETX_OK;
 }
 
+static bool is_program(const char* path) {
+  const size_t size = strlen(path);
+  return size > 4 && strcmp(path + size - 4, ".pte") == 0;
+}
+
 static etx_status load(tokenize_job* job) {
+  if (is_program(job->options->path)) {
+    ETX_TRY(etx_text_model_open(&job->model, job->options->path, NULL, true, 1,
+                                &job->diag));
+    job->has_model = true;
+    job->tokenizer = job->model.tokenizer;
+    return ETX_OK;
+  }
   etx_mapped_file file;
   size_t bytes = 0;
   etx_status status =
@@ -254,7 +270,9 @@ int etx_cmd_tokenize(int argc, char** argv) {
       .about = about,
       .examples = examples,
       .positionals = ETX_POSITIONALS(
-          {"FILE", "a tokenizer.json", &options.path, true},
+          {"FILE",
+           "a tokenizer.json, a SentencePiece model, or a program (.pte)",
+           &options.path, true},
           {"TEXT", "the text, or ids with --decode", &options.text, false}),
       .options = ETX_OPTIONS(
           ETX_FLAG("decode", 0, "turn ids into text", &options.decode),
@@ -274,6 +292,7 @@ int etx_cmd_tokenize(int argc, char** argv) {
   job.options = &options;
   etx_diag_init(&job.diag);
   const etx_exit code = tokenize(&job);
+  if (job.has_model) etx_text_model_close(&job.model);
   free(job.block);
   free(job.input);
   free(job.memory);

@@ -1,0 +1,162 @@
+// etx generate: continues a prompt, and prints text or tokens as they come.
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/exit_code.h"
+#include "cli/base/options.h"
+#include "cli/commands/text/text_commands.h"
+#include "cli/text/generation_options.h"
+#include "cli/text/interrupt.h"
+#include "cli/text/prompt_text.h"
+#include "cli/text/text_answer.h"
+
+static const char about[] =
+    "Generates text with a program that has the methods prefill and decode, "
+    "or\n"
+    "encode and decode, such as those of etx.hf. The prompt is a text, of\n"
+    "--prompt or standard input, if the program carries a tokenizer or a file\n"
+    "has one, or tokens (--ids). The answer is printed in the same form.\n\n"
+    "Without options the search is greedy and ends after 20 tokens, or at a\n"
+    "token that the program states as an end. What is new is printed as soon "
+    "as\n"
+    "it is chosen; with beams, texts follow each other, the best first. "
+    "--json\n"
+    "prints an object in each line: one for each token, and one for each text\n"
+    "at the end. Options mean what they mean for generate of the Python "
+    "package\n"
+    "transformers. Ctrl-C ends the text, with exit code 130.\n";
+
+static const char examples[] =
+    "  etx generate model.pte --prompt 'Once upon a time' -n 100\n"
+    "  etx generate model.pte --do-sample --temperature 0.8 --seed 7 < "
+    "prompt.txt\n"
+    "  etx generate model.pte --ids 1,15043,29892 --num-beams 4 --json\n";
+
+typedef struct generate_options {
+  const char* file;
+  const char* ids;
+  const char* prompt;
+  etx_generation_options generation;
+} generate_options;
+
+// The text of the prompt.
+static etx_status read_prompt(const generate_options* options, etx_pool* pool,
+                              etx_text* out, etx_diag* diag) {
+  if (options->prompt != NULL || isatty(0)) {
+    *out = etx_text_of(options->prompt);
+    return ETX_OK;
+  }
+  return etx_stream_read(stdin, pool, out, diag);
+}
+
+static etx_text_form form_of(const generate_options* options) {
+  if (options->generation.json) return ETX_TEXT_AS_JSON;
+  return options->ids == NULL ? ETX_TEXT_AS_TEXT : ETX_TEXT_AS_TOKENS;
+}
+
+static etx_exit answer_prompt(etx_text_model* model,
+                              const generate_options* options, etx_text text) {
+  etx_text_answer answer = {.command = "generate",
+                            .file = options->file,
+                            .model = model,
+                            .form = form_of(options)};
+  etx_diag diag;
+  etx_diag_init(&diag);
+  if (!etx_generation_options_config("generate", &options->generation,
+                                     &model->pool, &answer.run.config) ||
+      (options->ids != NULL &&
+       !etx_token_option_read("generate", "--ids", options->ids, &model->pool,
+                              &answer.run.prompt))) {
+    return ETX_EXIT_REFUSED;
+  }
+  if (options->ids == NULL) {
+    const etx_text_use use = etx_text_model_has_method(model, "encode")
+                                 ? ETX_TEXT_SOURCE
+                                 : ETX_TEXT_PROMPT;
+    etx_status status = etx_text_model_encode(model, text, use, &model->pool,
+                                              &answer.run.prompt, &diag);
+    if (status == ETX_OK && answer.run.prompt.count == 0) {
+      status = etx_diag_fail(&diag, ETX_BAD_ARGUMENT,
+                             "the prompt has no tokens, expected a text with "
+                             "at least one");
+    }
+    if (status != ETX_OK) {
+      return etx_error_report("generate", options->file, status, &diag);
+    }
+  }
+  etx_interrupt_watch();
+  return etx_text_answer_run(&answer, &model->pool, NULL);
+}
+
+static etx_exit open_and_answer(const generate_options* options,
+                                etx_text text) {
+  const etx_generation_options* const generation = &options->generation;
+  const bool needs_tokenizer =
+      options->ids == NULL || generation->stop.count != 0;
+  etx_text_model model;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_status status =
+      etx_text_model_open(&model, options->file, generation->tokenizer,
+                          needs_tokenizer, (size_t)generation->threads, &diag);
+  if (status != ETX_OK) {
+    return etx_error_report("generate", options->file, status, &diag);
+  }
+  const etx_exit code = answer_prompt(&model, options, text);
+  etx_text_model_close(&model);
+  return code;
+}
+
+static etx_exit generate(const generate_options* options, etx_pool* pool) {
+  etx_text text = {NULL, 0};
+  etx_diag diag;
+  etx_diag_init(&diag);
+  if (options->ids != NULL && options->prompt != NULL) {
+    return etx_usage_error_report("generate",
+                                  "--ids and --prompt are both given");
+  }
+  if (options->ids == NULL) {
+    const etx_status status = read_prompt(options, pool, &text, &diag);
+    if (status != ETX_OK) {
+      return etx_error_report("generate", NULL, status, &diag);
+    }
+    if (options->prompt == NULL && text.size == 0) {
+      return etx_usage_error_report(
+          "generate",
+          "give the prompt: a text with --prompt or on standard input, or "
+          "tokens such as --ids 1,15043,29892");
+    }
+  }
+  return open_and_answer(options, text);
+}
+
+int etx_cmd_generate(int argc, char** argv) {
+  generate_options options = {.file = NULL};
+  etx_option rows[ETX_OPTION_MAX + 1];
+  etx_generation_options_init(&options.generation, 20);
+  const etx_usage usage = {
+      .command = "generate",
+      .about = about,
+      .examples = examples,
+      .positionals =
+          ETX_POSITIONALS({"FILE", "the program, .pte", &options.file, true}),
+      .options = etx_generation_options_rows(
+          &options.generation,
+          ETX_OPTIONS(ETX_TEXT("prompt", 'p', "TEXT",
+                               "the text to continue (default: standard input)",
+                               &options.prompt),
+                      ETX_TEXT("ids", 'i', "N,N,...",
+                               "tokens of the prompt, instead of a text",
+                               &options.ids)),
+          rows),
+  };
+  const etx_options_result read = etx_options_read(&usage, argc, argv);
+  if (read != ETX_OPTIONS_READ) return etx_options_exit(read);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  const etx_exit code = generate(&options, &pool);
+  etx_pool_close(&pool);
+  return (int)code;
+}

@@ -56,8 +56,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "hf":
-        return import_module(".hf", __name__)
+    if name in ("hf", "serving"):
+        return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module 'etx' has no attribute '{name}'")
     try:

@@ -290,7 +290,7 @@ def generate(
 
 
 def _sample(
-    logits: Any, input_ids: Any, prompt_length: int | None, draws: int, options: Mapping[str, Any]
+    logits: Any, input_ids: Any, prompt_length: int | None, draws: range, options: Mapping[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     row = np.ascontiguousarray(np.asarray(logits).reshape(-1), dtype=np.float32)
     ids = np.asarray(input_ids, dtype=np.int64).reshape(-1)
@@ -299,7 +299,9 @@ def _sample(
     if not 0 <= prompt <= ids.size:
         raise _errors.ArgumentError(f"prompt_length is {prompt}, input_ids has {ids.size}")
     longest = prompt + read.get("max_new_tokens", 20)
-    shares, drawn = _runtime.sample(read, row.tobytes(), ids.tobytes(), prompt, longest, draws)
+    shares, drawn = _runtime.sample(
+        read, row.tobytes(), ids.tobytes(), prompt, longest, draws.start, len(draws)
+    )
     return np.frombuffer(shares, np.float32), np.frombuffer(drawn, np.int64)
 
 
@@ -320,7 +322,7 @@ def token_probabilities(
     Raises:
       ArgumentError: an option is out of its range or leaves no token.
     """
-    return _sample(logits, input_ids, prompt_length, 0, options)[0]
+    return _sample(logits, input_ids, prompt_length, range(0), options)[0]
 
 
 def sample_tokens(
@@ -328,6 +330,7 @@ def sample_tokens(
     input_ids: Iterable[int] = (),
     *,
     count: int = 1,
+    first: int = 0,
     prompt_length: int | None = None,
     **options: Any,
 ) -> np.ndarray:
@@ -337,6 +340,8 @@ def sample_tokens(
       logits: float32 [tokens of the vocabulary], of the last position.
       input_ids: the tokens so far, prompt and text.
       count: draws.
+      first: draws that were made with this seed before, which are skipped. The n-th
+        token that `Session.generate` draws for one text is that of `first=n`, from 0.
       prompt_length: how many of the tokens so far are the prompt; None: all.
       options: as of `token_probabilities`; an equal `seed` draws equal tokens.
 
@@ -346,6 +351,7 @@ def sample_tokens(
     Raises:
       ArgumentError: an option is out of its range or leaves no token.
     """
-    if count < 0:
-        raise _errors.ArgumentError(f"count is {count}, expected 0 or more")
-    return _sample(logits, input_ids, prompt_length, count, options)[1]
+    for name, value in (("count", count), ("first", first)):
+        if value < 0:
+            raise _errors.ArgumentError(f"{name} is {value}, expected 0 or more")
+    return _sample(logits, input_ids, prompt_length, range(first, first + count), options)[1]

@@ -379,6 +379,11 @@ PyObject* etx_py_generate(PyObject* module, PyObject* args) {
 
 // ---- tokens from logits ----
 
+typedef struct draw_range {
+  uint64_t first;  // draws that the text made before
+  size_t count;
+} draw_range;
+
 static PyObject* probabilities_as_bytes(const etx_candidate_token* candidates,
                                         size_t count, size_t vocab_size) {
   PyObject* const bytes =
@@ -393,8 +398,8 @@ static PyObject* probabilities_as_bytes(const etx_candidate_token* candidates,
 }
 
 static PyObject* drawn_as_bytes(const etx_candidate_token* candidates,
-                                size_t count, size_t draws, uint64_t seed) {
-  etx_token_random random = {.seed = seed};
+                                size_t count, size_t draws,
+                                etx_token_random random) {
   PyObject* const bytes =
       PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(draws * sizeof(int64_t)));
   if (bytes == NULL) return NULL;
@@ -407,7 +412,7 @@ static PyObject* drawn_as_bytes(const etx_candidate_token* candidates,
 
 static PyObject* sample(const etx_generation_config* config,
                         const etx_text_so_far* text, float* logits,
-                        size_t vocab_size, size_t draws, uint8_t* memory) {
+                        size_t vocab_size, draw_range draws, uint8_t* memory) {
   etx_diag diag;
   etx_candidate_token* const candidates = (etx_candidate_token*)(void*)memory;
   uint8_t* const marks =
@@ -429,8 +434,10 @@ static PyObject* sample(const etx_generation_config* config,
   if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
   PyObject* const shares =
       probabilities_as_bytes(candidates, count, vocab_size);
+  const etx_token_random random = {.seed = config->seed,
+                                   .counter = draws.first};
   PyObject* const drawn =
-      drawn_as_bytes(candidates, count, draws, config->seed);
+      drawn_as_bytes(candidates, count, draws.count, random);
   if (shares == NULL || drawn == NULL) {
     Py_XDECREF(shares);
     Py_XDECREF(drawn);
@@ -442,13 +449,13 @@ static PyObject* sample(const etx_generation_config* config,
 PyObject* etx_py_sample(PyObject* module, PyObject* args) {
   PyObject *options = NULL, *ids = NULL;
   const char* data = NULL;
-  Py_ssize_t size = 0, prompt_count = 0, max_length = 0, draws = 0;
+  Py_ssize_t size = 0, prompt_count = 0, max_length = 0, first = 0, draws = 0;
   etx_token_list list;
   etx_generation_config config;
   option_lists lists = {NULL, NULL, NULL};
   (void)module;
-  if (!PyArg_ParseTuple(args, "O!y#Snnn", &PyDict_Type, &options, &data, &size,
-                        &ids, &prompt_count, &max_length, &draws) ||
+  if (!PyArg_ParseTuple(args, "O!y#Snnnn", &PyDict_Type, &options, &data, &size,
+                        &ids, &prompt_count, &max_length, &first, &draws) ||
       !read_list(ids, &list)) {
     return NULL;
   }
@@ -467,7 +474,8 @@ PyObject* etx_py_sample(PyObject* module, PyObject* args) {
   etx_generation_config_init(&config);
   PyObject* found = NULL;
   if (read_options(options, &config, &lists)) {
-    found = sample(&config, &text, logits, vocab, (size_t)draws, memory);
+    found = sample(&config, &text, logits, vocab,
+                   (draw_range){(uint64_t)first, (size_t)draws}, memory);
   }
   free_lists(&lists);
   PyMem_Free(memory);

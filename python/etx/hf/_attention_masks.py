@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
+
+_row_positions: ContextVar[torch.Tensor | None] = ContextVar("_row_positions", default=None)
 
 
 def _allowed(
@@ -27,19 +30,21 @@ def _allowed(
 ) -> torch.Tensor:
     """bool [batch, 1, queries, keys]: which keys each query reads. Versions 4 of
     transformers give the positions of the queries, versions 5 their number and the first."""
-    queries = torch.arange(q_length) + q_offset if cache_position is None else cache_position
+    queries = _row_positions.get()
+    if queries is None:
+        queries = torch.arange(q_length) + q_offset if cache_position is None else cache_position
+        queries = queries[None]
     keys = torch.arange(kv_length) + kv_offset
     rows = torch.arange(batch_size)
     allowed = mask_function(
         rows[:, None, None, None],
         torch.zeros(1, 1, 1, 1, dtype=torch.int64),
-        queries[None, None, :, None],
+        queries[:, None, :, None],
         keys[None, None, None, :],
     )
     if attention_mask is not None:
         allowed = allowed & attention_mask.to(torch.bool)[:, None, None, :]
-    return allowed.expand(batch_size, 1, queries.shape[0], kv_length)
-
+    return allowed.expand(batch_size, 1, queries.shape[1], kv_length)
 
 
 def _as_bias(*, dtype: torch.dtype = torch.float32, **given: Any) -> torch.Tensor:
@@ -58,3 +63,14 @@ def plain_masks() -> Iterator[None]:
         yield
     finally:
         table.update(kept)
+
+
+@contextmanager
+def positions_of_rows(positions: torch.Tensor) -> Iterator[None]:
+    """Within the block, rows of queries have positions of their own, int64 [B, S], whatever
+    the model says of them."""
+    token = _row_positions.set(positions)
+    try:
+        yield
+    finally:
+        _row_positions.reset(token)

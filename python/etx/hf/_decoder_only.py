@@ -24,6 +24,7 @@ class Sizes:
       length: positions of the caches.
       prompt: most tokens of one call of `prefill` or `encode`.
       verify: tokens of one call of `verify`; 0: no such method.
+      is_continuous: each row of the decoder is at a position of its own.
     """
 
     batch: int
@@ -31,6 +32,7 @@ class Sizes:
     length: int
     prompt: int
     verify: int = 0
+    is_continuous: bool = False
 
     @property
     def rows(self) -> int:

@@ -16,6 +16,7 @@ from .. import _errors, _export
 from .._report import Report
 from . import _encoders, _metadata, _tasks
 from ._attention_masks import plain_masks
+from ._continuous_batch import ContinuousBatch
 from ._decoder_only import DecoderOnly, Sizes
 from ._encoder_decoder import EncoderDecoder, SpeechFromFeatures, SpeechFromSamples
 from ._mixture import all_experts
@@ -141,7 +142,7 @@ def _speech(model: torch.nn.Module, sizes: Sizes, samples: int | bool, source: A
 def _generator(model: torch.nn.Module, task: str, sizes: Sizes, samples: Any, source: Any):
     """The module of a model that generates, and its constants."""
     if task == "text-generation":
-        module: Any = DecoderOnly(model, sizes)
+        module: Any = (ContinuousBatch if sizes.is_continuous else DecoderOnly)(model, sizes)
         layers = len(module.__dict__["cache"].layers)
         return module, _metadata.about_generation(model, sizes, layers)
     more: dict[str, Any] = {}
@@ -241,6 +242,16 @@ def _model(source: Any, task: str, dtype: torch.dtype | None) -> torch.nn.Module
     return copy.deepcopy(source).to(dtype)
 
 
+def _check_batching(batching: str, task: str, beams: int, verify: int) -> None:
+    if batching not in ("together", "continuous"):
+        raise _errors.ArgumentError(f"'batching' is {batching!r}, expected together or continuous")
+    if batching == "continuous" and (task != "text-generation" or beams > 1 or verify):
+        raise _errors.ArgumentError(
+            f"batching='continuous' is for text-generation without beams and verify; task is "
+            f"'{task}', beams {beams}, verify {verify}"
+        )
+
+
 def export(
     model: Any,
     task: str = "auto",
@@ -248,6 +259,7 @@ def export(
     max_length: int | None = None,
     max_prompt: int | None = None,
     batch: int = 1,
+    batching: str = "together",
     beams: int = 1,
     verify: int = 0,
     dtype: Any = None,
@@ -276,6 +288,9 @@ def export(
       max_prompt: most tokens of one call of `prefill` (longer prompts take several),
         or of the source of an encoder-decoder model. Default: 128, or `max_length`.
       batch: texts, sources or images of one call.
+      batching: "together": the texts of a batch start together, and share a position.
+        "continuous", of text generation: each row of a batch is at a position of its
+        own, so that a text may start while others go on. etx.serving runs such programs.
       beams: rows of the decoder for each text, for beam search.
       verify: tokens of each call of a method `verify`, for speculative decoding.
       dtype: "float32", "bfloat16" or "float16": of weights, caches and computation.
@@ -302,13 +317,14 @@ def export(
     if pooling not in _encoders.POOLINGS:
         raise _errors.ArgumentError(f"'pooling' is {pooling!r}, expected one of {', '.join(_encoders.POOLINGS)}")
     _count("batch", batch), _count("beams", beams), _count("verify", verify, 0)
+    _check_batching(batching, task, beams, verify)
     about = _metadata.about_model(found, task)
     with torch.no_grad(), _as_exported(found):
         if _is_generated(found, task):
             length = _length(found, max_length, DEFAULT_LENGTH)
             default = length if task == "text2text-generation" else min(length, DEFAULT_PROMPT)
             prompt = default if max_prompt is None else _count("max_prompt", max_prompt)
-            sizes = Sizes(batch, beams, length, prompt, verify)
+            sizes = Sizes(batch, beams, length, prompt, verify, batching == "continuous")
             module, more = _generator(found, task, sizes, samples, model)
             _check(module)
             about |= more

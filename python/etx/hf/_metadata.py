@@ -63,6 +63,8 @@ def about_generation(model: torch.nn.Module, sizes: Sizes, layers: int) -> dict[
         "enable_dynamic_shape": sizes.prompt > 1,
         "use_sdpa_with_kv_cache": False,
     }
+    if sizes.is_continuous:
+        found["batching"] = "continuous"
     begin = _whole_numbers(_setting(model, "bos_token_id"))
     if begin:
         found["get_bos_id"] = begin[0]

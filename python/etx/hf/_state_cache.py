@@ -152,12 +152,13 @@ class StateCache(StaticCache):
     and have no buffers."""
 
     def __init__(
-        self, owner: torch.nn.Module, name: str, recorded: RecordingCache, length: int, batch: int
+        self, owner: torch.nn.Module, name: str, recorded: RecordingCache, length: int, batch: int,
+        layer_class: type[StateLayer] = StateLayer,
     ) -> None:
         self.rows = Rows()
         layers = []
         for index, layer in enumerate(recorded.layers):
-            layers.append(StateLayer(owner, name, index, length, self.rows))
+            layers.append(layer_class(owner, name, index, length, self.rows))
             if layer.keys is not None:
                 layers[-1].allocate(layer.keys, layer.values, batch)
         Cache.__init__(self, layers=layers)

@@ -1,4 +1,4 @@
-// JSON texts as trees in a pool. No other file uses jansson.
+// JSON texts as trees in a pool.
 //
 // These are errors: duplicate keys, integers outside 64 bits, numbers outside
 // double, bare NaN, text after the value, NUL in strings, depth beyond

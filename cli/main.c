@@ -10,6 +10,8 @@
 
 #include "cli/commands/command_list.h"
 #include "cli/base/exit_code.h"
+#include "cli/base/output_file.h"
+#include "cli/base/signal_cleanup.h"
 #include "cli/json/json_value.h"
 
 static void print_help(FILE* out) {
@@ -68,6 +70,13 @@ static bool is_reader_gone(void) {
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
+// Says what a failed command has nevertheless written.
+static void print_kept_file(void) {
+  const char* const path = etx_output_file_last_kept();
+  if (path[0] != '\0') fprintf(stderr, "; '%s' was written before", path);
+  fputc('\n', stderr);
+}
+
 // Flushes standard output: a command whose results could not be written has
 // failed. If the reader of a pipe is gone, the program ends with SIGPIPE like
 // any other.
@@ -82,17 +91,19 @@ static int flush(int code) {
     }
     return code;
   }
-  fprintf(stderr, "etx: standard output could not be written%s%s\n",
+  fprintf(stderr, "etx: standard output could not be written%s%s",
           reason == 0 ? "" : ": ", reason == 0 ? "" : strerror(reason));
+  print_kept_file();
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }
 
-// A command that lacked memory for JSON has failed, even if it printed part of
-// it.
-static int check_json(int code) {
-  if (!etx_json_allocation_failed()) return code;
-  fprintf(stderr, "etx: not enough memory for JSON\n");
-  return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
+// Ends a command that gets no memory for a JSON value, before jansson goes on
+// without it.
+static void end_without_memory(void) {
+  etx_signal_cleanup_all();
+  fputs("etx: not enough memory for JSON", stderr);
+  print_kept_file();
+  _exit(ETX_EXIT_MACHINE_FAILED);
 }
 
 int main(int argc, char** argv) {
@@ -114,6 +125,6 @@ int main(int argc, char** argv) {
     fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[1]);
     return ETX_EXIT_REFUSED;
   }
-  etx_json_watch_allocations();
-  return flush(check_json(found->run(argc - 1, argv + 1)));
+  etx_json_watch_allocations(end_without_memory);
+  return flush(found->run(argc - 1, argv + 1));
 }

@@ -5,6 +5,7 @@
 
 #include "exporter/arenas/memory_list.h"
 #include "exporter/export.h"
+#include "exporter/host/durable_file.h"
 #include "exporter/host/host_file.h"
 #include "exporter/ir/ir_print.h"
 #include "exporter/ir/own_operators.h"
@@ -18,8 +19,8 @@ typedef struct dump_writer {
   etx_text directory;
   etx_text* tensor_names;  // by constant; empty: it is not written as a tensor
   bool* listed;            // by buffer: no method uses it; the first lists it
-  etx_file_writer* writers;
-  size_t writer_count;
+  etx_durable_file* files;  // what is written; they appear together
+  size_t file_count;
 } dump_writer;
 
 static const char weights_name[] = "weights.safetensors";
@@ -118,15 +119,22 @@ static etx_status mark_unused_state(dump_writer* d) {
 
 // ---------------------------------------------------------------- files
 
+// Ends the file that was opened last.
+static etx_status finish_file(dump_writer* d) {
+  if (d->file_count == 0) return ETX_OK;
+  return etx_durable_file_finish(&d->files[d->file_count - 1]);
+}
+
 static etx_status open_file(dump_writer* d, etx_text name, const char* suffix,
                             etx_sink* out_sink) {
   const etx_text path = etx_path_join(
       d->pool, d->directory, etx_pool_format(d->pool, "%t%s", name, suffix));
   if (path.data == NULL) return ETX_OUT_OF_MEMORY;
-  etx_file_writer* const writer = &d->writers[d->writer_count];
-  ETX_TRY(etx_file_writer_open(writer, d->pool, path, d->diag));
-  ++d->writer_count;
-  *out_sink = etx_file_writer_sink(writer);
+  ETX_TRY(finish_file(d));
+  etx_durable_file* const file = &d->files[d->file_count];
+  ETX_TRY(etx_durable_file_open(file, path.data, d->diag));
+  ++d->file_count;
+  *out_sink = etx_durable_file_sink(file);
   return ETX_OK;
 }
 
@@ -365,9 +373,9 @@ static etx_status check_directory(const dump_writer* d) {
 
 static etx_status write_all(dump_writer* d) {
   bool has_weights = false;
-  const size_t file_count = d->module->method_count + 3;
-  d->writers = etx_pool_take(d->pool, file_count * sizeof *d->writers);
-  if (d->writers == NULL) return ETX_OUT_OF_MEMORY;
+  const size_t most = d->module->method_count + 3;
+  d->files = etx_pool_take(d->pool, most * sizeof *d->files);
+  if (d->files == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_directory_make(d->directory.data, d->diag));
   ETX_TRY(check_directory(d));
   ETX_TRY(name_constants(d));
@@ -377,7 +385,8 @@ static etx_status write_all(dump_writer* d) {
   }
   ETX_TRY(write_weights(d, &has_weights));
   ETX_TRY(write_operators(d));
-  return write_program(d, has_weights);
+  ETX_TRY(write_program(d, has_weights));
+  return finish_file(d);
 }
 
 etx_status etx_export_dump(const etx_ir_module* module, const char* path,
@@ -390,12 +399,9 @@ etx_status etx_export_dump(const etx_ir_module* module, const char* path,
   d.diag = diag;
   d.directory = etx_text_of(path);
   etx_status status = write_all(&d);
-  for (size_t i = 0; i < d.writer_count; ++i) {
-    if (status == ETX_OK) {
-      status = etx_file_writer_close(&d.writers[i]);
-    } else {
-      etx_file_writer_drop(&d.writers[i]);
-    }
+  if (status == ETX_OK) status = etx_durable_files_keep(d.files, d.file_count);
+  for (size_t i = 0; i < d.file_count; ++i) {
+    etx_durable_file_discard(&d.files[i]);
   }
   etx_pool_close(&scratch);
   return status;

@@ -54,9 +54,7 @@ etx_status etx_text_files_write(const etx_text_files* files, const char* folder,
                         &outputs[written], diag);
     if (status == ETX_OK) ++written;
   }
-  for (size_t i = 0; i < written; ++i) {
-    if (status == ETX_OK) status = etx_output_file_keep(&outputs[i]);
-    etx_output_file_discard(&outputs[i]);
-  }
+  if (status == ETX_OK) status = etx_output_files_keep(outputs, written);
+  for (size_t i = 0; i < written; ++i) etx_output_file_discard(&outputs[i]);
   return status;
 }

@@ -1,28 +1,14 @@
-// An output file that appears only when it is complete: bytes are written to a
-// temporary file in the same directory, which is renamed at the end or removed.
+// Output files of commands: durable files (exporter/host/durable_file.h) that
+// are also removed if a signal ends the program (signal_cleanup.h).
 
 #ifndef ETX_CLI_BASE_OUTPUT_FILE_H
 #define ETX_CLI_BASE_OUTPUT_FILE_H
 
-#include <stdio.h>
+#include "exporter/host/durable_file.h"
 
-#include "format/base/diag.h"
-#include "format/base/sink.h"
+typedef etx_durable_file etx_output_file;
 
-enum { ETX_OUTPUT_PATH_BYTES = 4096 };
-
-typedef struct etx_output_file {
-  const char* path;                       // the final name, borrowed
-  char temporary[ETX_OUTPUT_PATH_BYTES];  // the temporary name; empty: no file
-  FILE* file;
-  char* buffer;    // of `file`, owned; NULL: the buffer of the stream
-  etx_diag* diag;  // gets the reason of a failed write
-} etx_output_file;
-
-// Creates the temporary file. If that fails, ETX_NOT_FOUND or ETX_HOST_FAILED
-// (see etx_host_status) with the path and the reason of the system; nothing is
-// left behind. Until the file is kept or discarded, it is also removed if a
-// signal ends the program (signal_cleanup.h).
+// As etx_durable_file_open. It must not be moved until it is kept or discarded.
 ETX_MUST_USE etx_status etx_output_file_open(etx_output_file* output,
                                              const char* path, etx_diag* diag);
 
@@ -36,15 +22,19 @@ ETX_MUST_USE etx_status etx_output_file_check_overwrite(const char* path,
 // A sink that writes to the file; borrows `output`.
 etx_sink etx_output_file_sink(etx_output_file* output);
 
-// Flushes the file to the disk and closes it. It still has its temporary name
-// and can be read there.
+// As etx_durable_file_finish.
 ETX_MUST_USE etx_status etx_output_file_finish(etx_output_file* output);
 
-// Renames the finished file to its final name, replacing an older file. On
-// failure the temporary file is removed.
+// As etx_durable_files_keep: of one file, and of several that belong together.
 ETX_MUST_USE etx_status etx_output_file_keep(etx_output_file* output);
+ETX_MUST_USE etx_status etx_output_files_keep(etx_output_file* outputs,
+                                              size_t count);
 
 // Removes the temporary file. Does nothing after `keep`.
 void etx_output_file_discard(etx_output_file* output);
+
+// The path of the file that was last put in place, or "". For messages about
+// what fails afterwards.
+const char* etx_output_file_last_kept(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-enum { MAX_PATHS = 4 };
+enum { MAX_PATHS = 64 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals };
@@ -16,12 +16,16 @@ enum { SIGNAL_COUNT = sizeof signals / sizeof *signals };
 static const char* paths[MAX_PATHS];
 static bool is_watching;
 
-// The signal is blocked while this runs; raised again, it ends the program
-// after the handler returns.
-static void clean_up(int number) {
+void etx_signal_cleanup_all(void) {
   for (size_t i = 0; i < MAX_PATHS; ++i) {
     if (paths[i] != NULL) unlink(paths[i]);
   }
+}
+
+// The signal is blocked while this runs; raised again, it ends the program
+// after the handler returns.
+static void clean_up(int number) {
+  etx_signal_cleanup_all();
   signal(number, SIG_DFL);
   raise(number);
 }

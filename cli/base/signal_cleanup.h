@@ -5,11 +5,15 @@
 
 // Removes the file at `path` if SIGINT, SIGTERM or SIGHUP ends the program. The
 // string must stay valid until etx_signal_cleanup_remove is called with it. At
-// most four paths are kept at a time; further ones are ignored.
+// most 64 paths are kept at a time; further ones are ignored: the next run that
+// writes to their directory removes such files (exporter/host/durable_file.h).
 void etx_signal_cleanup_add(const char* path);
 
 // The file is kept from now on. `path` is the pointer that was added; other
 // pointers are ignored.
 void etx_signal_cleanup_remove(const char* path);
+
+// Removes the files now, for a program that ends without returning.
+void etx_signal_cleanup_all(void);
 
 #endif

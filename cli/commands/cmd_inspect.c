@@ -67,8 +67,6 @@ static etx_status print_page(const inspect_options* options, etx_bytes program,
                                   root, out);
   }
   etx_memory_map_close(&map);
-  if (status == ETX_OK && etx_json_allocation_failed())
-    status = ETX_OUT_OF_MEMORY;
   return status;
 }
 

@@ -166,16 +166,15 @@ static etx_status prove(plan_context* plan, const char* path) {
   return status;
 }
 
-static etx_status write_header(plan_context* plan, const char* program_path) {
-  if (plan->options->header == NULL) return ETX_OK;
+static etx_status write_header(plan_context* plan, const char* program_path,
+                               etx_output_file* header) {
   etx_mapped_file file;
   ETX_TRY(etx_mapped_file_open(&file, program_path, &plan->diag));
   etx_program program;
   etx_status status = etx_program_open(&program, file.bytes, &etx_all_kernels,
                                        NULL, &plan->diag);
   if (status == ETX_OK) {
-    status =
-        etx_plan_report_header(&program, plan->options->header, &plan->diag);
+    status = etx_plan_report_header(&program, header, &plan->diag);
   }
   etx_mapped_file_close(&file);
   return status;
@@ -189,16 +188,23 @@ static etx_status discard(void* context, etx_bytes bytes) {
 
 static const etx_sink discard_sink = {discard, NULL};
 
+// `output` is followed by the file of the header, if one is wanted.
 static etx_status plan_into(plan_context* plan, etx_ir_module* module,
                             const etx_export_options* export_options,
                             etx_output_file* output) {
+  etx_output_file* const header = output + 1;
+  const bool has_header = plan->options->header != NULL;
   const etx_sink sink = etx_output_file_sink(output);
   ETX_TRY(etx_export_plan(module, export_options, &sink, &plan->report,
                           &plan->problems.problems, &plan->diag));
   ETX_TRY(etx_output_file_finish(output));
   ETX_TRY(prove(plan, output->temporary));
-  ETX_TRY(write_header(plan, output->temporary));
-  return etx_output_file_keep(output);
+  if (!has_header) return etx_output_file_keep(output);
+  ETX_TRY(etx_output_file_open(header, plan->options->header, &plan->diag));
+  etx_status status = write_header(plan, output->temporary, header);
+  if (status == ETX_OK) status = etx_output_files_keep(output, 2);
+  etx_output_file_discard(header);
+  return status;
 }
 
 // After a method could not be read: plans the others, to report their problems
@@ -263,10 +269,10 @@ static etx_status plan_all(plan_context* plan,
                            &plan->report, &plan->problems.problems,
                            &plan->diag);
   }
-  etx_output_file output;
-  ETX_TRY(etx_output_file_open(&output, plan->options->output, &plan->diag));
-  const etx_status status = plan_into(plan, &module, export_options, &output);
-  etx_output_file_discard(&output);
+  etx_output_file outputs[2];  // the program and the header
+  ETX_TRY(etx_output_file_open(outputs, plan->options->output, &plan->diag));
+  const etx_status status = plan_into(plan, &module, export_options, outputs);
+  etx_output_file_discard(outputs);
   return status;
 }
 

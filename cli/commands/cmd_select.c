@@ -245,10 +245,8 @@ static etx_status write_files(const etx_selected_build* build,
     status = row->write(build, selection, folder, &sink);
     if (status == ETX_OK) status = etx_output_file_finish(file);
   }
-  for (size_t i = 0; i < opened; ++i) {
-    if (status == ETX_OK) status = etx_output_file_keep(&files[i]);
-    etx_output_file_discard(&files[i]);
-  }
+  if (status == ETX_OK) status = etx_output_files_keep(files, opened);
+  for (size_t i = 0; i < opened; ++i) etx_output_file_discard(&files[i]);
   return status;
 }
 

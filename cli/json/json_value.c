@@ -7,27 +7,26 @@
 
 #include "cli/json/utf8.h"
 
-// jansson's allocation hooks have no context, and a value that could not be
-// allocated is silently missing from the tree, so a global remembers the
-// failure.
-static bool has_failed;
+// The hooks of jansson have no context.
+static void (*on_failure)(void);
 
 static void* allocate(size_t bytes) {
   void* const memory = malloc(bytes);
-  if (memory == NULL) has_failed = true;
+  if (memory == NULL && on_failure != NULL) on_failure();
   return memory;
 }
 
-void etx_json_watch_allocations(void) { json_set_alloc_funcs(allocate, free); }
-
-bool etx_json_allocation_failed(void) { return has_failed; }
+void etx_json_watch_allocations(void (*failed)(void)) {
+  on_failure = failed;
+  json_set_alloc_funcs(allocate, free);
+}
 
 // A string of `text` with U+FFFD for every byte that is not UTF-8.
 static json_t* make_valid_utf8(etx_text text) {
   static const char replacement[] = "\xef\xbf\xbd";
   enum { SIZE = sizeof replacement - 1 };
   if (text.size > SIZE_MAX / SIZE) return NULL;
-  char* const bytes = malloc(text.size * SIZE);
+  char* const bytes = allocate(text.size * SIZE);
   if (bytes == NULL) return NULL;
   size_t size = 0;
   for (size_t at = 0; at < text.size;) {
@@ -68,9 +67,8 @@ json_t* etx_json_sizes(const int32_t* sizes, size_t rank) {
 }
 
 bool etx_json_print(json_t* root) {
-  const bool is_complete = root != NULL && !has_failed;
   const int failed =
-      is_complete ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
+      root == NULL ? -1 : json_dumpf(root, stdout, JSON_INDENT(1));
   json_decref(root);
   return failed == 0 && fputc('\n', stdout) != EOF;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/json/json_value.h"
-#include "cli/base/output_file.h"
 #include "cli/plan/plan_memories_report.h"
 #include "cli/plan/plan_packed.h"
 #include "cli/plan/plan_quantized.h"
@@ -590,13 +589,8 @@ static etx_status print_header(const etx_program* program, FILE* out,
   return ETX_OK;
 }
 
-etx_status etx_plan_report_header(const etx_program* program, const char* path,
-                                  etx_diag* diag) {
-  etx_output_file output;
-  ETX_TRY(etx_output_file_open(&output, path, diag));
-  etx_status status = print_header(program, output.file, path, diag);
-  if (status == ETX_OK) status = etx_output_file_finish(&output);
-  if (status == ETX_OK) status = etx_output_file_keep(&output);
-  etx_output_file_discard(&output);
-  return status;
+etx_status etx_plan_report_header(const etx_program* program,
+                                  etx_output_file* output, etx_diag* diag) {
+  ETX_TRY(print_header(program, output->file, output->path, diag));
+  return etx_output_file_finish(output);
 }

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "cli/base/output_file.h"
 #include "exporter/export.h"
 #include "runtime/program.h"
 
@@ -17,11 +18,12 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
 // The same facts. New reference.
 json_t* etx_plan_report_json(const char* path, const etx_export_report* report);
 
-// Writes a C header with the bytes that each method and the program need at run
-// time, for static memory in an application without a heap. Macro names consist
-// of the stem of the file name, the name of the method and the kind of memory.
+// Writes a C header to `output`, which is open, and finishes it. It has the
+// bytes that each method and the program need at run time, for static memory in
+// an application without a heap. Macro names consist of the stem of the file
+// name, the name of the method and the kind of memory.
 ETX_MUST_USE etx_status etx_plan_report_header(const etx_program* program,
-                                               const char* path,
+                                               etx_output_file* output,
                                                etx_diag* diag);
 
 #endif

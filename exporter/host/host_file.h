@@ -1,15 +1,11 @@
-// Files and directories of the host. No other file of the exporter opens a
-// path.
-//
-// Writing is atomic: bytes go to a temporary file in the target's directory,
-// which is renamed to the target when everything has been written.
+// Files and directories of the host. Files are written by durable_file.h; no
+// other file of the exporter opens a path.
 
 #ifndef ETX_EXPORTER_HOST_HOST_FILE_H
 #define ETX_EXPORTER_HOST_HOST_FILE_H
 
 #include "exporter/host/host_memory.h"
 #include "format/base/diag.h"
-#include "format/base/sink.h"
 
 // The status for an errno: ETX_NOT_FOUND if the path is the cause (it does not
 // exist, is of another kind, or may not be accessed); ETX_HOST_FAILED for
@@ -49,26 +45,5 @@ etx_text etx_path_join(etx_pool* pool, etx_text directory, etx_text name);
 // none).
 etx_text etx_path_name(etx_text path);
 etx_text etx_path_directory(etx_text path);
-
-// A file being written.
-typedef struct etx_file_writer {
-  void* stream;   // FILE*, NULL when closed
-  etx_text path;  // of the target
-  etx_text temporary;
-  etx_diag* diag;  // may be NULL; gets the host's reason
-} etx_file_writer;
-
-// Creates a temporary file in the directory of `path`. After success, call
-// exactly one of etx_file_writer_close and etx_file_writer_drop.
-ETX_MUST_USE etx_status etx_file_writer_open(etx_file_writer* writer,
-                                             etx_pool* pool, etx_text path,
-                                             etx_diag* diag);
-// Renames the temporary file to `path`; removes it if that fails.
-ETX_MUST_USE etx_status etx_file_writer_close(etx_file_writer* writer);
-// Removes the temporary file.
-void etx_file_writer_drop(etx_file_writer* writer);
-
-// The sink that writes to the temporary file; valid while the writer is open.
-etx_sink etx_file_writer_sink(etx_file_writer* writer);
 
 #endif

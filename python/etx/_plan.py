@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -165,21 +164,16 @@ def plan(
         )
     if not final.absolute().parent.is_dir():
         raise _errors.NotFoundError(f"there is no directory '{final.absolute().parent}'")
-    temporary = final.with_name(f"{final.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        with progress_callback(progress) as tell:
-            answer = json.loads(
-                native().plan(
-                    bytes_of(source), bytes_of(temporary), TARGETS.index(target),
-                    _words(quantize), _words(concurrent),
-                    _words([f"{name}={most}" for name, most in (cap or {}).items()]),
-                    _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
-                    _text(algorithm), source_lines, pack, pack_budget, parallel_regions, tell,
-                )
+    with progress_callback(progress) as tell:
+        answer = json.loads(
+            native().plan(
+                bytes_of(source), bytes_of(output), TARGETS.index(target),
+                _words(quantize), _words(concurrent),
+                _words([f"{name}={most}" for name, most in (cap or {}).items()]),
+                _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
+                _text(algorithm), source_lines, pack, pack_budget, parallel_regions, tell,
             )
-        if answer["status"] != "OK":
-            _raise(answer)
-        os.replace(temporary, final)
-    finally:
-        temporary.unlink(missing_ok=True)
+        )
+    if answer["status"] != "OK":
+        _raise(answer)
     return _warned_of_idle_rules(Report(answer["report"] | {"file": str(final)}))

@@ -8,11 +8,9 @@
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/plan/kernel_evaluator.h"
 #include "cli/json/json_value.h"
@@ -22,6 +20,7 @@
 #include "cli/plan/diagnostic_list.h"
 #include "cli/verify/verify_program.h"
 #include "exporter/export.h"
+#include "exporter/host/durable_file.h"
 #include "exporter/pass_list.h"
 
 enum { MOST_RULES = 64 };
@@ -70,18 +69,6 @@ static etx_status swallow(void* context, etx_bytes bytes) {
 
 static const etx_sink nowhere = {swallow, NULL};
 
-static etx_status write_file(void* context, etx_bytes bytes) {
-  FILE* const file = context;
-  return fwrite(bytes.data, 1, bytes.size, file) == bytes.size
-             ? ETX_OK
-             : ETX_HOST_FAILED;
-}
-
-static etx_status host_failed(planner_call* plan, const char* what) {
-  return etx_diag_fail(&plan->diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what,
-                       plan->in->output, strerror(errno));
-}
-
 static etx_status add_rules(planner_call* plan, etx_ir_module* module) {
   for (size_t i = 0; i < plan->in->concurrent.count; ++i) {
     ETX_TRY(etx_export_concurrent(module, plan->in->concurrent.items[i],
@@ -98,9 +85,9 @@ static etx_status add_rules(planner_call* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
-static etx_status prove(planner_call* plan) {
+static etx_status prove(planner_call* plan, const char* path) {
   etx_mapped_file file;
-  ETX_TRY(etx_mapped_file_open(&file, plan->in->output, &plan->diag));
+  ETX_TRY(etx_mapped_file_open(&file, path, &plan->diag));
   const etx_status status = etx_verify_program(file.bytes, NULL, &plan->diag);
   etx_mapped_file_close(&file);
   return status;
@@ -137,14 +124,18 @@ static etx_status plan_module(planner_call* plan, etx_ir_module* module,
 }
 
 static etx_status plan_to_file(planner_call* plan, etx_ir_module* module) {
-  FILE* const file = fopen(plan->in->output, "wb");
-  if (file == NULL) return host_failed(plan, "write");
-  const etx_sink sink = {write_file, file};
-  const etx_status status = plan_module(plan, module, &sink);
-  const bool is_written = fflush(file) == 0 && fsync(fileno(file)) == 0;
-  const bool is_closed = fclose(file) == 0;
-  if (status != ETX_OK) return status;
-  return is_written && is_closed ? prove(plan) : host_failed(plan, "write");
+  etx_durable_file file;
+  ETX_TRY(etx_durable_file_open(&file, plan->in->output, &plan->diag));
+  const etx_sink sink = etx_durable_file_sink(&file);
+  etx_status status = plan_module(plan, module, &sink);
+  if (status == ETX_OK) status = etx_durable_file_finish(&file);
+  if (status == ETX_OK) status = prove(plan, file.temporary);
+  // An exception of `progress` ends the call: the old program stays.
+  if (status == ETX_OK && !plan->is_interrupted) {
+    status = etx_durable_files_keep(&file, 1);
+  }
+  etx_durable_file_discard(&file);
+  return status;
 }
 
 static etx_status plan_all(planner_call* plan) {
@@ -172,6 +163,12 @@ static etx_status plan_all(planner_call* plan) {
                                   : plan_to_file(plan, &module);
 }
 
+// True if jansson got no memory in this thread since the call began: the answer
+// lacks parts.
+static _Thread_local bool lacks_memory;
+
+static void remember_lack_of_memory(void) { lacks_memory = true; }
+
 // {"status", "message", "line", "column", "offset", "problems", "report"}
 static char* answer(planner_call* plan, etx_status status) {
   json_t* const root = json_object();
@@ -190,8 +187,12 @@ static char* answer(planner_call* plan, etx_status status) {
     json_object_set_new(root, "report",
                         etx_plan_report_json(path, &plan->report));
   }
-  char* const text = json_dumps(root, JSON_COMPACT);
+  char* text = json_dumps(root, JSON_COMPACT);
   json_decref(root);
+  if (lacks_memory) {
+    free(text);
+    text = NULL;
+  }
   return text;
 }
 
@@ -225,6 +226,7 @@ static PyObject* run(const request* in) {
   etx_pool_init(&plan.pool);
   etx_diagnostic_list_init(&plan.problems, true);
   plan.thread = PyEval_SaveThread();
+  lacks_memory = false;
   char* const text = answer(&plan, plan_all(&plan));
   etx_pool_close(&plan.pool);
   PyEval_RestoreThread(plan.thread);
@@ -333,4 +335,7 @@ static PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__planner(void);
 
-PyMODINIT_FUNC PyInit__planner(void) { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit__planner(void) {
+  etx_json_watch_allocations(remember_lack_of_memory);
+  return PyModule_Create(&definition);
+}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,6 +157,94 @@ static void ignored_signals_stay_ignored(void** state) {
   assert_int_equal(count_files(), 0);
 }
 
+// Leaves the temporary file of a process that was killed.
+static void kill_a_writer(void) {
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    etx_output_file output;
+    if (etx_output_file_open(&output, path, NULL) != ETX_OK) _exit(1);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status));
+}
+
+static void files_of_killed_runs_are_removed_and_live_ones_stay(void** state) {
+  (void)state;
+  char foreign[160];
+  etx_output_file live, finished, next;
+  snprintf(foreign, sizeof foreign, "%s/.etx-0123.tmp", directory);
+  fclose(fopen(foreign, "w"));
+  assert_int_equal(etx_output_file_open(&live, path, NULL), ETX_OK);
+  assert_int_equal(etx_output_file_open(&finished, path, NULL), ETX_OK);
+  assert_int_equal(etx_output_file_finish(&finished), ETX_OK);
+  kill_a_writer();
+  assert_int_equal(count_files(), 4);
+  assert_int_equal(etx_output_file_open(&next, path, NULL), ETX_OK);
+  assert_int_equal(count_files(), 4);  // `next` instead of the killed run's
+  assert_int_equal(access(live.temporary, F_OK), 0);
+  assert_int_equal(etx_output_file_keep(&finished), ETX_OK);
+  etx_output_file_discard(&live);
+  etx_output_file_discard(&next);
+  assert_int_equal(unlink(foreign), 0);
+  assert_int_equal(count_files(), 1);
+  unlink(path);
+}
+
+static void write_text(const char* name, const char* text) {
+  FILE* const file = fopen(name, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static void assert_text(const char* name, const char* expected) {
+  char text[64] = "";
+  FILE* const file = fopen(name, "r");
+  assert_non_null(file);
+  const size_t size = fread(text, 1, sizeof text - 1, file);
+  text[size] = '\0';
+  fclose(file);
+  assert_string_equal(text, expected);
+}
+
+// The third file cannot take the place of a directory.
+static void a_set_appears_as_a_whole_or_not_at_all(void** state) {
+  char names[3][160];
+  etx_output_file files[3];
+  (void)state;
+  for (int round = 0; round < 2; ++round) {
+    etx_diag diag;
+    etx_diag_init(&diag);
+    for (int i = 0; i < 3; ++i) {
+      snprintf(names[i], sizeof names[i], "%s/part%d", directory, i);
+      assert_int_equal(etx_output_file_open(&files[i], names[i], &diag),
+                       ETX_OK);
+      fprintf(files[i].file, "new %d", i);
+      assert_int_equal(etx_output_file_finish(&files[i]), ETX_OK);
+    }
+    write_text(names[0], "old 0");
+    if (round == 0) assert_int_equal(mkdir(names[2], 0777), 0);
+    const etx_status status = etx_output_files_keep(files, 3);
+    if (round == 0) {
+      assert_int_equal(status, ETX_NOT_FOUND);
+      assert_non_null(strstr(diag.text, names[2]));
+      assert_text(names[0], "old 0");
+      assert_int_equal(access(names[1], F_OK), -1);
+      assert_int_equal(rmdir(names[2]), 0);
+      assert_int_equal(count_files(), 1);
+    } else {
+      assert_int_equal(status, ETX_OK);
+      assert_text(names[0], "new 0");
+      assert_text(names[2], "new 2");
+      assert_int_equal(count_files(), 3);
+    }
+  }
+  for (int i = 0; i < 3; ++i) unlink(names[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ignored_signals_stay_ignored),
@@ -165,6 +254,8 @@ int main(void) {
       cmocka_unit_test(a_missing_directory_is_refused),
       cmocka_unit_test(a_device_is_not_replaced),
       cmocka_unit_test(a_signal_removes_temporary_files),
+      cmocka_unit_test(files_of_killed_runs_are_removed_and_live_ones_stay),
+      cmocka_unit_test(a_set_appears_as_a_whole_or_not_at_all),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

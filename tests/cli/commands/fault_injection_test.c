@@ -1,4 +1,4 @@
-// Failing system calls (fault_injection.c): a command either succeeds with all
+// Failing system calls (tests/faults/fault_library.c): a command either succeeds with all
 // of its output, or reports an error, ends with exit code 1 and leaves an older
 // output file as it was.
 

@@ -1,16 +1,24 @@
-// A library for LD_PRELOAD that makes one system call fail. ETX_FAULT says
-// which: "memory 7" is the seventh allocation, "readdir 2" the second entry of
-// a directory, "stat x.yaml" every stat of a path with that end.
+// A library for LD_PRELOAD that makes calls of the C library fail. ETX_FAULT
+// says which: "memory 7" is the seventh allocation, "memory 7+" that and all
+// later ones, "readdir 2" the second entry of a directory, "stat x.yaml" every
+// stat of a path with that end. ETX_FAULT_COUNT names a file that gets the
+// number of allocations when the program ends.
 
 #define _GNU_SOURCE  // RTLD_NEXT
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/faults/fault_marker.h"
 
 // Finds the function that this library replaces. memcpy, because C has no cast
 // from an object pointer to a function pointer.
@@ -33,11 +41,36 @@ static bool is_due(const char* kind, unsigned long* calls) {
   return number != NULL && ++*calls == strtoul(number, NULL, 10);
 }
 
+static unsigned long allocations;
+
+// Threads may count at once.
 static bool is_memory_due(void) {
-  static unsigned long calls;
-  if (!is_due("memory ", &calls)) return false;
+  const unsigned long call =
+      __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
+  const char* const number = fault_argument("memory ");
+  if (number == NULL) return false;
+  char* end = NULL;
+  const unsigned long first = strtoul(number, &end, 10);
+  if (call != first && (*end != '+' || call < first)) return false;
   errno = ENOMEM;
   return true;
+}
+
+// For system_call_faults.c: what the dynamic linker calls is not the program's.
+__attribute__((constructor)) static void mark_begin(void) {
+  (void)prctl(ETX_FAULT_MARKER, 0, 0, 0, 0);
+}
+
+__attribute__((destructor)) static void write_count(void) {
+  const char* const path = getenv("ETX_FAULT_COUNT");
+  char text[32];
+  if (path == NULL) return;
+  const int size = snprintf(text, sizeof text, "%lu\n", allocations);
+  const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (file < 0) return;
+  const ssize_t written = write(file, text, (size_t)size);
+  (void)written;
+  close(file);
 }
 
 void* malloc(size_t bytes) {
@@ -62,6 +95,12 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
   void* (*real)(size_t, size_t) = NULL;
   find_real("aligned_alloc", &real);
   return is_memory_due() ? NULL : real(alignment, bytes);
+}
+
+int posix_memalign(void** out, size_t alignment, size_t bytes) {
+  int (*real)(void**, size_t, size_t) = NULL;
+  find_real("posix_memalign", &real);
+  return is_memory_due() ? ENOMEM : real(out, alignment, bytes);
 }
 
 struct dirent* readdir(DIR* directory) {

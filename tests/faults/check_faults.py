@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Runs commands of etx in which one call fails, at every place where it can.
+
+Afterwards each output is the old file or the new one, the directory has no other
+file, the exit code is not a signal's, and a command that failed says why: with
+the reason of the system, or that memory is lacking. A command that succeeds has
+written and printed what it does without a fault.
+
+With --seconds, places are drawn until the time is over; the seed is printed.
+"""
+
+import argparse
+import collections
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+DATA = SOURCE / "tests" / "data"
+SKIPPED = 77
+OLD = b"old"
+
+# kind of system call: its errors, and "short" for half of the bytes
+SYSTEM_CALLS = {
+    "write": ["ENOSPC", "EIO", "EINTR", "short"],
+    "read": ["EIO", "EINTR", "short"],
+    "open": ["EMFILE", "EACCES"],
+    "close": ["EIO"],
+    "fsync": ["EIO", "ENOSPC"],
+    "rename": ["EACCES", "EIO"],
+    "link": ["EPERM", "EIO"],
+    "flock": ["ENOLCK", "EOPNOTSUPP"],
+    "stat": ["EIO"],
+    "mmap": ["ENOMEM"],
+    "seek": ["EIO"],
+    "list": ["EIO"],
+    "random": ["EIO"],
+}
+# What a message says where the reason has no text of strerror: of memory, and of
+# libraries that keep no errno.
+OTHER_REASONS = ("memory", "could not be written", "cannot read", "is not a ", "was interrupted")
+
+Fault = collections.namedtuple("Fault", "kind error first stays")
+
+
+class Command:
+    """A command line with the outputs that it writes below `folder`."""
+
+    def __init__(self, name, words, outputs=(), varies=False):
+        self.name = name
+        self.words = words
+        self.outputs = outputs
+        self.varies = varies  # what it prints is not the same each time
+
+
+def commands(folder, program, kv_program):
+    """Every command that reads or writes files."""
+    model = str(SOURCE / "samples" / "stateful_model")
+    tiny, kv = str(DATA / "pt2" / "tiny"), str(DATA / "pt2" / "kv")
+    out = lambda name: str(folder / name)
+    selected = (
+        "cc.args", "etx_selected.c", "etx_selected.h", "etx_selected_loops.h", "selected.cmake",
+        "selected_operators.yaml",
+    )  # fmt: skip
+    dumped = ("get_cache.yaml", "set_cache.yaml", "program.yaml")
+    return [
+        Command("plan yaml", ["plan", model, "-o", out("p")], ["p"]),
+        Command("plan pt2", ["plan", tiny, "-o", out("p"), "--json"], ["p"]),
+        Command("plan header", ["plan", kv, "-o", out("p"), "--header", out("p.h")], ["p", "p.h"]),
+        Command("dump", ["dump", model, "-o", out("d")], [f"d/{name}" for name in dumped]),
+        Command("dump netron", ["dump", program, "--netron", "-o", out("n")], ["n"]),
+        Command("check", ["check", tiny]),
+        Command("verify", ["verify", program, "--json"]),
+        Command("inspect json", ["inspect", program, "--json"]),
+        Command("inspect html", ["inspect", program, "--html", out("h")], ["h"]),
+        Command("mem", ["mem", kv_program, "--html", out("m")], ["m"]),
+        Command("run case", ["run", kv_program, "--case", kv]),
+        Command("run trace", ["run", program, "get_cache", "--in", "data=[[0,0],[0,0]]", "--trace-ops", out("t")], ["t"]),
+        Command("select", ["select", program, "-o", out("s")], [f"s/{name}" for name in selected]),
+        Command("bench", ["bench", program, "--seconds", "0.001"], varies=True),
+    ]
+
+
+class Checker:
+    def __init__(self, arguments, folder):
+        self.arguments = arguments
+        self.folder = folder
+        self.counts = folder.parent / "counts"
+        self.bad = []
+        self.tried = collections.Counter()
+
+    def prepare(self, command, old):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        for name in command.outputs:
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            if old:
+                path.write_bytes(OLD)
+
+    def files(self):
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in self.folder.rglob("*")
+            if path.is_file()
+        }
+
+    def run(self, command, fault=None):
+        words = [self.arguments.etx, *command.words]
+        env = dict(os.environ, LC_ALL="C", LD_PRELOAD=self.arguments.library)
+        if fault is not None and fault.kind == "memory":
+            env["ETX_FAULT"] = f"memory {fault.first}{'+' * fault.stays}"
+        elif fault is not None:
+            number = fault.error if fault.error == "short" else str(getattr(errno, fault.error))
+            words = [
+                self.arguments.tracer, fault.kind, number, f"{fault.first}{'+' * fault.stays}",
+                str(self.counts), *words,
+            ]  # fmt: skip
+        else:
+            env["ETX_FAULT_COUNT"] = str(self.counts)
+        try:
+            return subprocess.run(words, env=env, capture_output=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def faults(self, command):
+        """All faults of a command, and what it does without one."""
+        self.prepare(command, old=False)
+        whole = self.run(command)
+        if whole.returncode != 0:
+            sys.exit(f"{command.name}: {whole.stderr.decode()}")
+        files = self.files()
+        counts = {"memory": int(self.counts.read_text())}
+        self.prepare(command, old=True)
+        traced = self.run(command, Fault("write", "EIO", 0, False))
+        if traced.returncode == 125:
+            print("ptrace is not allowed here")
+            sys.exit(SKIPPED)
+        for line in self.counts.read_text().splitlines():
+            counts[line.split()[0]] = int(line.split()[1])
+        found = []
+        for kind, errors in {"memory": ["ENOMEM"], **SYSTEM_CALLS}.items():
+            for error in errors:
+                for first in range(1, counts[kind] + 1):
+                    found += [Fault(kind, error, first, stays) for stays in (False, True)]
+        return found, whole, files
+
+    def check(self, command, fault, whole, files):
+        self.prepare(command, old=True)
+        result = self.run(command, fault)
+        self.tried[fault.kind] += 1
+        for problem in self.problems(command, fault, whole, files, result):
+            self.bad.append((command.name, tuple(fault), problem))
+
+    def problems(self, command, fault, whole, files, result):
+        if result is None:
+            yield "does not end"
+            return
+        code, found = result.returncode, self.files()
+        message = result.stderr.decode(errors="replace")
+        if code not in range(7):
+            yield f"ended with {code}: {message[-200:]}"
+        for name in set(found) - set(files):
+            yield f"left {name}"
+        states = [
+            "old" if found.get(name) == OLD else "new" if found.get(name) == files[name] else "damaged"
+            for name in command.outputs
+        ]
+        if "damaged" in states:
+            yield f"exit {code}, outputs are {states}: {message[-200:]}"
+        if code == 0:
+            if "old" in states:
+                yield f"exit 0, outputs are {states}"
+            if result.stdout != whole.stdout and not command.varies:
+                yield f"exit 0, printed {result.stdout[:200]!r}"
+            return
+        # What prints the message may be what fails.
+        if not message and fault.kind == "write":
+            return
+        if len(set(states)) > 1 and "could not be set back" not in message:
+            yield f"exit {code}, outputs are {states}: {message[-200:]}"
+        if "new" in states and "written" not in message:
+            yield f"exit {code} with the new file: {message[-200:]}"
+        if code != 1 and fault.error in ("ENOMEM", "EIO", "ENOSPC", "EINTR", "short", "EMFILE"):
+            yield f"exit {code} for the machine's fault: {message[-200:]}"
+        reasons = OTHER_REASONS
+        if fault.error != "short":
+            reasons += (os.strerror(getattr(errno, fault.error)),)
+        if not any(reason in message + result.stdout.decode(errors="replace") for reason in reasons):
+            yield f"exit {code} without the reason: {message[-300:]!r}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--etx", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--tracer", required=True)
+    parser.add_argument("--seconds", type=float, help="draw places for so long; all if not given")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--command", help="only commands whose name starts so")
+    parser.add_argument("--kind", help="only faults of this kind")
+    arguments = parser.parse_args()
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        program, kv_program = str(base / "model.pte"), str(base / "kv.pte")
+        for source, target in ((SOURCE / "samples" / "stateful_model", program), (DATA / "pt2" / "kv", kv_program)):
+            subprocess.run([arguments.etx, "plan", source, "-o", target, "--quiet"], check=True)
+        checker = Checker(arguments, base / "out")
+        todo = []
+        for command in commands(checker.folder, program, kv_program):
+            if not command.name.startswith(arguments.command or ""):
+                continue
+            faults, whole, files = checker.faults(command)
+            faults = [f for f in faults if arguments.kind in (None, f.kind)]
+            print(f"{command.name}: {len(faults)} places", flush=True)
+            todo += [(command, fault, whole, files) for fault in faults]
+        if arguments.seconds is not None:
+            random.Random(arguments.seed).shuffle(todo)
+        for item in todo:
+            if arguments.seconds is not None and time.monotonic() - begin > arguments.seconds:
+                break
+            checker.check(*item)
+    print(f"seed {arguments.seed}: tried {dict(checker.tried)}")
+    for bad in checker.bad[:40]:
+        print("  ", *bad)
+    print(f"{len(checker.bad)} problems")
+    return 1 if checker.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

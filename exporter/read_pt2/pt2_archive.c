@@ -18,11 +18,18 @@ static etx_status fail_member(etx_diag* diag, etx_text member,
   return etx_diag_fail(diag, ETX_BAD_FILE, "member '%t': %s", member, problem);
 }
 
+// libzip may report a damaged archive when it got no memory or when a read
+// failed. errno, which was 0 before the call, states it.
+static bool is_machine_error(int error) {
+  return error == ENOMEM || error == EIO || error == EINTR;
+}
+
 // The status for an error code of libzip: an error of the machine or of the
-// archive. Without memory, libzip may report an inconsistent archive; errno,
-// which was 0 before the call, states it.
+// archive.
 static etx_status zip_status(int code) {
-  if (errno == ENOMEM) return ETX_OUT_OF_MEMORY;
+  if (is_machine_error(errno)) {
+    return errno == ENOMEM ? ETX_OUT_OF_MEMORY : ETX_HOST_FAILED;
+  }
   switch (code) {
     case ZIP_ER_MEMORY:
       return ETX_OUT_OF_MEMORY;
@@ -40,8 +47,9 @@ static etx_status zip_status(int code) {
 
 static etx_status fail_libzip(etx_diag* diag, etx_text member, int code,
                               const char* problem) {
-  return etx_diag_fail(diag, zip_status(code), "member '%t': %s", member,
-                       problem);
+  const etx_status status = zip_status(code);
+  return etx_diag_fail(diag, status, "member '%t': %s", member,
+                       is_machine_error(errno) ? strerror(errno) : problem);
 }
 
 static int by_member_name(const void* a, const void* b) {
@@ -222,8 +230,12 @@ etx_status etx_pt2_archive_open(etx_pt2_archive* archive, etx_diag* diag) {
                          "the archive was saved by an older PyTorch: export "
                          "and save it again with PyTorch 2.13 or later");
   }
+  const int reason = errno;
   const etx_status status = zip_status(code);
   if (status == ETX_OUT_OF_MEMORY) return status;
+  if (is_machine_error(reason)) {
+    return etx_diag_fail(diag, status, "cannot be read: %s", strerror(reason));
+  }
   zip_error_t error;
   zip_error_init_with_code(&error, code);
   (void)etx_diag_fail(diag, status, "%s%s",

@@ -8,8 +8,7 @@ etx_status etx_build_count_before(etx_builder* builder, uint32_t values,
                                   uint32_t* out_value) {
   const etx_ir_arg pair[] = {etx_ir_value_arg(values),
                              etx_ir_value_arg(boundaries)};
-  // A boundary counts that is not at or behind the value: all of them for NaN.
-  const etx_op_id op = right ? ETX_OP_gt_tensor_out : ETX_OP_ge_tensor_out;
+  etx_op_id op = right ? ETX_OP_le_tensor_out : ETX_OP_lt_tensor_out;
   const etx_dim last = -1;
   uint32_t both[2];
   uint32_t value = 0;
@@ -18,8 +17,14 @@ etx_status etx_build_count_before(etx_builder* builder, uint32_t values,
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(etx_build_operand(builder, &pair[i], dtype, &both[i]));
   }
+  // Of floats, a boundary counts that is not behind the value, or not at or
+  // behind it: all of them for NaN.
+  const bool has_nan = etx_dtype_category_of(dtype) >= ETX_CATEGORY_FLOATING;
+  if (has_nan) op = right ? ETX_OP_gt_tensor_out : ETX_OP_ge_tensor_out;
   ETX_TRY(etx_build_binary(builder, op, both[1], both[0], &value));
-  ETX_TRY(etx_build_unary(builder, ETX_OP_logical_not_out, value, &value));
+  if (has_nan) {
+    ETX_TRY(etx_build_unary(builder, ETX_OP_logical_not_out, value, &value));
+  }
   ETX_TRY(etx_build_cast(builder, value, ETX_DTYPE_INT64, &value));
   return etx_build_reduce(builder, ETX_OP_sum_intlist_out, value,
                           (etx_reduced_dims){&last, 1, false}, out_value);

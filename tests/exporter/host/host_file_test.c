@@ -1,11 +1,9 @@
-// Tests of files: reading, listing in byte order, atomic writing.
+// Tests of files: reading, listing in byte order.
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -35,14 +33,6 @@ static int tear_down(void** state) {
 
 static etx_text path_of(const char* name) {
   return etx_path_join(&pool, etx_text_of(directory.path), etx_text_of(name));
-}
-
-static size_t entry_count(void) {
-  etx_text* names = NULL;
-  size_t count = 0;
-  assert_int_equal(
-      etx_directory_list(&pool, directory.path, &names, &count, &diag), ETX_OK);
-  return count;
 }
 
 static void files_are_read_whole(void** state) {
@@ -83,52 +73,6 @@ static void directories_are_listed_in_byte_order(void** state) {
   assert_true(etx_text_is(names[3], "b"));
 }
 
-static void files_appear_only_when_complete(void** state) {
-  etx_file_writer writer;
-  etx_bytes bytes;
-  (void)state;
-  scratch_write_text(&directory, "out", "old");
-  assert_int_equal(etx_file_writer_open(&writer, &pool, path_of("out"), &diag),
-                   ETX_OK);
-  const etx_sink sink = etx_file_writer_sink(&writer);
-  assert_int_equal(etx_sink_write(&sink, "new text", 8), ETX_OK);
-  assert_int_equal(etx_file_read(&pool, path_of("out").data, &bytes, &diag),
-                   ETX_OK);
-  assert_int_equal(bytes.size, 3);
-  assert_int_equal(entry_count(), 2);
-  assert_int_equal(etx_file_writer_close(&writer), ETX_OK);
-  assert_int_equal(entry_count(), 1);
-  assert_int_equal(etx_file_read(&pool, path_of("out").data, &bytes, &diag),
-                   ETX_OK);
-  assert_int_equal(bytes.size, 8);
-  assert_int_equal(etx_file_writer_open(&writer, &pool, path_of("out"), &diag),
-                   ETX_OK);
-  etx_file_writer_drop(&writer);
-  assert_int_equal(entry_count(), 1);
-}
-
-static void full_disks_leave_nothing(void** state) {
-  etx_file_writer writer;
-  static uint8_t block[65536];
-  (void)state;
-  // Writes to /dev/full instead of the temporary file.
-  assert_int_equal(etx_file_writer_open(&writer, &pool, path_of("out"), &diag),
-                   ETX_OK);
-  FILE* const full = fopen("/dev/full", "wb");
-  assert_non_null(full);
-  fclose(writer.stream);
-  writer.stream = full;
-  const etx_sink sink = etx_file_writer_sink(&writer);
-  const etx_status status = etx_sink_write(&sink, block, sizeof block);
-  if (status == ETX_OK) {
-    assert_int_equal(etx_file_writer_close(&writer), ETX_HOST_FAILED);
-  } else {
-    etx_file_writer_drop(&writer);
-  }
-  assert_non_null(strstr(diag.text, "No space left"));
-  assert_int_equal(entry_count(), 0);
-}
-
 static void paths_are_joined_and_split(void** state) {
   (void)state;
   assert_true(etx_text_is(
@@ -150,8 +94,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(files_are_read_whole),
       TEST(directories_are_listed_in_byte_order),
-      TEST(files_appear_only_when_complete),
-      TEST(full_disks_leave_nothing),
       TEST(paths_are_joined_and_split),
   };
 #undef TEST

@@ -299,7 +299,7 @@ static void chains_run_one_after_another(void** state) {
   const int alpha = test_int(p, 1);
   const int never = test_bool(p, false);
   test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
-  test_jump_false(p, never, 1000);  // leaves this chain, not the method
+  test_jump_false(p, never, 3);  // leaves this chain, not the method
   test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
   test_next_chain(p);
   test_call(p, "aten::add", "out", ARGS(y, x, alpha, y, y));

@@ -210,7 +210,7 @@ static bool change_jump(program_copy* copy) {
         copy, plan, 0)[pick(chain->instruction_count)];
     if (at->kind != ETX_PTE_JUMP_FALSE_CALL) continue;
     const int32_t before = at->target;
-    at->target = (int32_t)pick(chain->instruction_count + 2);
+    at->target = (int32_t)pick(chain->instruction_count + 1);
     return at->target != before;
   }
   return false;

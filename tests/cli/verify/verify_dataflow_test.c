@@ -438,7 +438,7 @@ static void a_path_that_does_not_write_is_refused(void** state) {
 
 static void outputs_must_be_valid_after_a_jump_past_the_end(void** state) {
   (void)state;
-  refuse(branches(0, 70, true), "the method returns");
+  refuse(branches(0, 7, true), "the method returns");
 }
 
 // a = relu(x); if (c) { b = relu(x), over a; y = relu(b) } else { y = relu(a) }

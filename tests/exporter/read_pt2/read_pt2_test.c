@@ -292,7 +292,7 @@ static void damaged_json_is_refused(void** state) {
   assert_change_refused(MODEL, "\"nodes\": ", "\"nodes\": 1, \"x\": ",
                         "'nodes' should be an array, found an integer");
   assert_change_refused(MODEL, "\"opset_version\"", "\"graph_module\"",
-                        "duplicate");
+                        "occurs twice");
   assert_change_refused(MODEL, "{\"as_tensor\": {\"name\": \"p_w\"}}",
                         "{\"as_tensor\": {\"name\": \"x\"}}",
                         "entry 0 of the inputs differs from the signature");

@@ -2,7 +2,7 @@
 # bound when the program starts and are read-only then, the code may lie anywhere,
 # the stack is not code, and library functions are the checked ones.
 #
-#   cmake -DFILES=<files> -P hardening.cmake
+#   cmake -DFILES=<files> -P hardened_files.cmake
 
 find_program(READELF NAMES readelf llvm-readelf REQUIRED)
 

@@ -29,6 +29,7 @@ extern "C" {
 #include "runtime/memories.h"
 #include "runtime/module/module.h"
 #include "runtime/module/module_ffi.h"
+#include "runtime/module/state_file.h"
 #include "runtime/pool/instance_pool.h"
 #include "runtime/regions.h"
 #include "runtime/size_values.h"

@@ -106,7 +106,10 @@ etx_status etx_snapshot_check(const etx_shared_memory* shared,
   if (memcmp(found + AT_FINGERPRINT, expected + AT_FINGERPRINT,
              ETX_FINGERPRINT_BYTES) != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "the snapshot is of another program");
+                         "the snapshot is of another program: fingerprint "
+                         "%x, expected %x",
+                         read_number(found + AT_FINGERPRINT, 8),
+                         read_number(expected + AT_FINGERPRINT, 8));
   }
   if (memcmp(found + AT_LAYOUT, expected + AT_LAYOUT, 4) != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,

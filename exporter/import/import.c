@@ -73,7 +73,9 @@ static void report(etx_import* import, etx_status status,
                    const etx_source_location* place, etx_text message) {
   ++import->problem_count;
   if (place != NULL) remember_file(import, place->file);
-  if (import->status == ETX_OK) {
+  // What the machine could not do comes before what it may have caused.
+  if (import->status == ETX_OK ||
+      (status == ETX_HOST_FAILED && import->status != ETX_HOST_FAILED)) {
     import->status = status;
     const etx_text file = place == NULL ? etx_text_of("") : place->file;
     if (file.size == 0) {

@@ -398,7 +398,7 @@ static void all_unsupported_operators_are_reported(void** state) {
   char text[512];
   size_t size = (size_t)snprintf(text, sizeof text, head);
   size += (size_t)snprintf(text + size, sizeof text - size, line, "y",
-                           "igamma.default");
+                           "ormqr.default");
   size += (size_t)snprintf(text + size, sizeof text - size, line, "z",
                            "relu_.default");
   size += (size_t)snprintf(text + size, sizeof text - size, line, "v",
@@ -414,7 +414,7 @@ static void all_unsupported_operators_are_reported(void** state) {
       command_run(WORDS(ETX, "plan", methods, "-o", program));
   assert_int_equal(result.code, 2);
   assert_non_null(strstr(result.err,
-                         "operator 'aten.igamma.default' is not "
+                         "operator 'aten.ormqr.default' is not "
                          "supported\n"));
   assert_non_null(strstr(result.err,
                          "operator 'aten.relu_.default' is not supported; the "

@@ -164,8 +164,8 @@ void etx_prepare_strides(etx_call* call, etx_copy* copy,
 
 static void describe_with(const etx_call* call, etx_copy_describe describe,
                           etx_strided_view* to, etx_strided_view* from) {
-  *from = etx_strided_view_of(etx_call_tensor(call, FIRST));
-  *to = etx_strided_view_of(etx_call_tensor(call, call->argument_count - 1));
+  etx_strided_view_init(from, etx_call_tensor(call, FIRST));
+  etx_strided_view_init(to, etx_call_tensor(call, call->argument_count - 1));
   describe(call, to, from);
 }
 

@@ -4,16 +4,20 @@
 #include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
-etx_strided_view etx_strided_view_of(const etx_tensor* tensor) {
-  etx_strided_view view;  // without the zeros that an initialiser would write
-  view.data = tensor->data;
-  view.offset = 0;
-  view.dtype = tensor->dtype;
-  view.rank = tensor->rank;
+void etx_strided_view_init(etx_strided_view* view, const etx_tensor* tensor) {
+  view->data = tensor->data;
+  view->offset = 0;
+  view->dtype = tensor->dtype;
+  view->rank = tensor->rank;
   for (size_t i = 0; i < tensor->rank; ++i) {
-    view.sizes[i] = tensor->sizes[i];
-    view.strides[i] = tensor->strides[i];
+    view->sizes[i] = tensor->sizes[i];
+    view->strides[i] = tensor->strides[i];
   }
+}
+
+etx_strided_view etx_strided_view_of(const etx_tensor* tensor) {
+  etx_strided_view view;
+  etx_strided_view_init(&view, tensor);
   return view;
 }
 

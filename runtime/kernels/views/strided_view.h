@@ -21,7 +21,10 @@ typedef struct etx_strided_view {
   ptrdiff_t strides[ETX_COPY_RANK];  // in elements, may be 0 or negative
 } etx_strided_view;
 
-// A view with the sizes and strides of the tensor.
+// Makes `view` a view with the sizes and strides of the tensor. Sizes beyond
+// its rank are not written.
+void etx_strided_view_init(etx_strided_view* view, const etx_tensor* tensor);
+// The same as a result, which costs a copy of all sizes.
 etx_strided_view etx_strided_view_of(const etx_tensor* tensor);
 
 // Moves the start by `elements`.

@@ -44,8 +44,12 @@ plain=$!
 failed=0
 if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
   "$work/venv/bin/pip" install -q --upgrade --target "$work/tools" pytest
+  # For samples/server. transformers brings the version of tokenizers that it works with.
+  grep -v '^tokenizers' "$here/samples/server/requirements.txt" >"$work/server.txt"
+  "$torch" -m pip install -q --upgrade --target "$work/tools" openai -r "$work/server.txt" 2>"$work/pip.log" ||
+    echo "python: samples/server is not tested: $(tail -1 "$work/pip.log")"
   export PYTHONPATH=$work/site:$work/tools
-  run "$torch" "$tests"/test_{models,generate}.py >"$work/models.txt" 2>&1 &
+  run "$torch" "$tests"/test_{models,generate,serving,server}.py >"$work/models.txt" 2>&1 &
   models=$!
   run "$torch" "$tests"/test_{documents,export,model_exporter,quantized_convolutions,tensors,wrong_export}.py || failed=$?
   wait $models || failed=$?

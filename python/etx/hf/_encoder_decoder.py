@@ -22,7 +22,7 @@ from ._decoder_only import (
 from ._state_cache import RecordingCache, StateCache
 
 
-def _pair(own: Any, cross: Any, layers: int, is_filled: bool) -> EncoderDecoderCache:
+def cache_pair(own: Any, cross: Any, layers: int, is_filled: bool) -> EncoderDecoderCache:
     """One cache of two. `is_filled`: layers read the second one as it is, and do not
     compute their keys and values again."""
     # The constructor asks caches how long they are, which a traced one cannot answer.
@@ -57,7 +57,7 @@ class EncoderDecoder(torch.nn.Module):
         self.is_text = not source.is_floating_point()
         own, cross = RecordingCache(), RecordingCache()
         states = self._states(source[:, :2] if self.is_text else source, None)
-        recorded(model, _pair(own, cross, 0, False), cross, self._decoder_inputs(states, None))
+        recorded(model, cache_pair(own, cross, 0, False), cross, self._decoder_inputs(states, None))
         length = sizes.prompt if self.is_text else states.shape[1]
         self.width, self.layers = states.shape[2], len(cross.layers)
         self.__dict__["own"] = StateCache(self, "self_cache", own, sizes.length, sizes.rows)
@@ -88,7 +88,7 @@ class EncoderDecoder(torch.nn.Module):
     def _fill(self, states: torch.Tensor, mask: torch.Tensor | None) -> None:
         rows = self.__dict__["cross"].rows
         rows.positions, rows.repeat, rows.is_filling = torch.arange(states.shape[1]), 1, True
-        cache = _pair(RecordingCache(), self.__dict__["cross"], self.layers, False)
+        cache = cache_pair(RecordingCache(), self.__dict__["cross"], self.layers, False)
         self.model(
             **self._decoder_inputs(states, mask), **{cache_argument(self.model): cache, "use_cache": True}
         )
@@ -117,7 +117,7 @@ class EncoderDecoder(torch.nn.Module):
             encoder_outputs=BaseModelOutput(last_hidden_state=states),
             decoder_input_ids=input_ids,
             use_cache=True,
-            **{cache_argument(self.model): _pair(own, cross, self.layers, True)},
+            **{cache_argument(self.model): cache_pair(own, cross, self.layers, True)},
             **arguments,
         ).logits
         return logits[:, -1].to(torch.float32)

@@ -107,9 +107,10 @@ def _of_directory(folder: Path) -> dict[str, Any]:
     try:
         from transformers import AutoTokenizer
 
-        backend = getattr(AutoTokenizer.from_pretrained(folder), "backend_tokenizer", None)
-        if backend is not None:  # transformers converted the SentencePiece model
-            return _blob(backend.to_str().encode(), "tokenizer.json")
+        from ..tokenizer_converters import converted
+
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        return _blob(converted(tokenizer).to_str().encode(), "tokenizer.json")
     except Exception:  # each tokenizer raises its own errors; the file below is used then
         pass
     for name in _PIECES:

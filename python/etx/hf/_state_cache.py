@@ -152,10 +152,16 @@ class StateCache(StaticCache):
     and have no buffers."""
 
     def __init__(
-        self, owner: torch.nn.Module, name: str, recorded: RecordingCache, length: int, batch: int,
+        self,
+        owner: torch.nn.Module,
+        name: str,
+        recorded: RecordingCache,
+        length: int,
+        batch: int,
         layer_class: type[StateLayer] = StateLayer,
+        rows: Rows | None = None,
     ) -> None:
-        self.rows = Rows()
+        self.rows = Rows() if rows is None else rows
         layers = []
         for index, layer in enumerate(recorded.layers):
             layers.append(layer_class(owner, name, index, length, self.rows))

@@ -167,6 +167,7 @@ static etx_exit set_choices(const select_options* options,
                             etx_selected_build* build) {
   build->has_messages = true;
   build->has_verifier = true;
+  build->has_size_programs = true;
   build->is_narrowed = options->narrows;
   for (size_t i = 0; i < options->left_out.count; ++i) {
     const char* const part = options->left_out.items[i];
@@ -174,9 +175,13 @@ static etx_exit set_choices(const select_options* options,
       build->has_messages = false;
     } else if (strcmp(part, "verifier") == 0) {
       build->has_verifier = false;
+    } else if (strcmp(part, "size-programs") == 0) {
+      build->has_size_programs = false;
     } else {
       return etx_usage_error_report(
-          "select", "--leave-out '%s', expected messages or verifier", part);
+          "select",
+          "--leave-out '%s', expected messages, verifier or size-programs",
+          part);
     }
   }
   if (options->widest_set == NULL) return ETX_EXIT_DONE;
@@ -315,8 +320,8 @@ static void print_build(const etx_selected_build* build, const char* folder) {
   if ((build->dtypes >> (code)&1) != 0) printf(" " name);
 #include "format/tensor/dtype.def"
 #undef DTYPE
-  printf("\ndynamic sizes and control flow: %s\n",
-         build->is_dynamic ? "yes" : "no");
+  printf("\ndynamic sizes: %s\n", build->is_dynamic ? "yes" : "no");
+  printf("control flow: %s\n", build->has_control_flow ? "yes" : "no");
   printf("data files: %s\n", build->has_data_files ? "yes" : "no");
   printf("fingerprint: %s\n", build->fingerprint);
 }
@@ -483,9 +488,11 @@ int etx_cmd_select(int argc, char** argv) {
                    "widest instruction set of loops, such as base or avx2\n"
                    "(default: all)",
                    &options.widest_set),
-          ETX_LIST("leave-out", 0, "PART",
-                   "a part of the build that is left out: messages or verifier",
-                   &options.left_out),
+          ETX_LIST(
+              "leave-out", 0, "PART",
+              "a part of the build that is left out: messages, verifier or "
+              "size-programs",
+              &options.left_out),
           ETX_OPERATORS_OPTION(&options.ops),
           ETX_LIST("trace", 0, "FILE",
                    "what calls have used (etx run --trace-ops); lists what was "

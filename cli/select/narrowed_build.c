@@ -17,6 +17,7 @@ etx_status etx_narrowed_find(const etx_selected_programs* programs,
       ETX_TRY(etx_select_method(program, &plan, &to, diag));
     }
   }
+  out_narrowed->facts.changes_used_values = own.changes_used_values;
   return ETX_OK;
 }
 

@@ -5,8 +5,9 @@
 
 #include "cli/select/selected_loops.h"
 #include "format/ops/chain_steps.h"
-#include "runtime/program/cell_check.h"
 #include "runtime/program/build_features.h"
+#include "runtime/program/cell_check.h"
+#include "runtime/program/operator_cache.h"
 #include "runtime/trace/kernel_key.h"
 
 static etx_status put_name(etx_pool* pool, etx_pte_operator op, etx_text* out) {
@@ -37,6 +38,79 @@ static void add_steps(const etx_pte_plan* plan, const etx_pte_instruction* call,
     }
     for (size_t k = 0; k < count; ++k) *steps |= etx_chain_step_bit(words[k]);
   }
+}
+
+// What is known of a value before a call.
+enum { VALUE_USED = 1, VALUE_INPUT = 2 };
+
+// True if the call may give its result another size, number or memory than it
+// had. Operators that change their first argument keep its size, and an input
+// keeps the size that the caller has set.
+static bool may_change(const etx_op* op, const etx_pte_instruction* call,
+                       uint32_t result, const etx_pte_value* value,
+                       const uint8_t* marks) {
+  if (op == NULL || etx_op_makes_view(op)) return true;
+  if (op->result == ETX_RESULT_NONE) return false;
+  if (op->result == ETX_RESULT_SELF && result == (uint32_t)call->arguments[0]) {
+    return false;
+  }
+  return value->kind != ETX_PTE_TENSOR || op->result == ETX_RESULT_SELF ||
+         (value->as.tensor.dynamism != ETX_PTE_STATIC &&
+          (marks[result] & VALUE_INPUT) == 0);
+}
+
+static void note_used(const etx_pte_plan* plan, size_t index, uint8_t* marks) {
+  const etx_pte_value value = etx_pte_value_at(plan, index);
+  marks[index] |= VALUE_USED;
+  if (!etx_pte_lists_values(value.kind)) return;
+  for (size_t i = 0; i < value.as.list.count; ++i) {
+    const int64_t item = etx_pte_item_at(&value, i);
+    if (item >= 0) marks[item] |= VALUE_USED;
+  }
+}
+
+// True if a value that the call writes was used by an earlier one and may
+// change. The runtime then decides during the run what is prepared ahead.
+static bool changes_used(const etx_pte_plan* plan,
+                         const etx_cached_operator* known,
+                         const etx_pte_instruction* call, uint8_t* marks) {
+  bool changes = false;
+  for (size_t i = 0; i < call->argument_count; ++i) {
+    const uint32_t index = (uint32_t)call->arguments[i];
+    const bool is_last = i + 1 == call->argument_count;
+    const bool is_written = is_last || (known->written >> i & 1) != 0;
+    const etx_pte_value value = etx_pte_value_at(plan, index);
+    changes = changes || (is_written && (marks[index] & VALUE_USED) != 0 &&
+                          may_change(known->op, call, index, &value, marks));
+  }
+  for (size_t i = 0; i < call->argument_count; ++i) {
+    note_used(plan, (size_t)call->arguments[i], marks);
+  }
+  return changes;
+}
+
+// The same for all calls of the method.
+static etx_status find_changes(const etx_program* program,
+                               const etx_pte_plan* plan,
+                               const etx_selecting* to) {
+  etx_operator_cache operators;
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction call;
+  uint8_t* const marks = etx_pool_take(to->pool, etx_pte_value_count(plan) + 1);
+  if (marks == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
+    marks[etx_pte_input_at(plan, i)] |= VALUE_INPUT;
+  }
+  etx_operator_cache_init(&operators, plan, program->kernels);
+  while (etx_pte_instruction_next(plan, &cursor, &call)) {
+    if (call.kind != ETX_PTE_KERNEL_CALL) continue;
+    const etx_cached_operator* const known =
+        etx_operator_cache_at(&operators, (size_t)call.index);
+    if (changes_used(plan, known, &call, marks)) {
+      to->facts->changes_used_values = true;
+    }
+  }
+  return ETX_OK;
 }
 
 static etx_status list_row(etx_selected_operator* row,
@@ -112,7 +186,7 @@ etx_status etx_select_method(const etx_program* program,
   }
   ETX_TRY(etx_build_features_of(program, plan, &features, diag));
   to->facts->features |= features;
-  return ETX_OK;
+  return find_changes(program, plan, to);
 }
 
 etx_status etx_select_program(const etx_program* program,

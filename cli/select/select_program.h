@@ -9,10 +9,12 @@
 // What a selection does not say and a build depends on. Those of two programs
 // are united: bits by "or", bytes by the larger one.
 typedef struct etx_selected_facts {
-  uint32_t features;        // a bit for each row of build_features.def
-  uint64_t chain_steps;     // of all calls that compute chains: bits of
-                            // etx_chain_step_bit
-  etx_memory_needed bytes;  // of the most demanding method, by kind of memory
+  uint32_t features;         // a bit for each row of build_features.def
+  uint64_t chain_steps;      // of all calls that compute chains: bits of
+                             // etx_chain_step_bit
+  bool changes_used_values;  // a call gives a value another size, number or
+                             // memory after it was used: ETX_CONTROL_FLOW
+  etx_memory_needed bytes;   // of the most demanding method, by kind of memory
 } etx_selected_facts;
 
 // Where what a program needs is added.

@@ -104,7 +104,9 @@ static void find_fingerprint(etx_selected_build* build) {
   add_number(&hash, build->features);
   add_number(&hash, (uint32_t)build->has_messages |
                         (uint32_t)build->has_verifier << 1 |
-                        (uint32_t)build->is_narrowed << 2);
+                        (uint32_t)build->is_narrowed << 2 |
+                        (uint32_t)build->has_control_flow << 3 |
+                        (uint32_t)build->has_size_programs << 4);
   etx_sha256_finish(&hash, digest);
   for (size_t i = 0; i < sizeof build->fingerprint - 1; ++i) {
     build->fingerprint[i] = digits[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
@@ -174,7 +176,12 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
   find_loops(selection, facts, build);
   build->dtypes = ETX_DTYPES_CLOSED(dtypes) & known;
   build->features = facts->features;
-  build->is_dynamic = (facts->features & ETX_FEATURES_OF_DYNAMIC) != 0;
+  build->is_dynamic = (facts->features & ETX_FEATURES_OF_DYNAMIC) != 0 ||
+                      facts->changes_used_values;
+  build->has_control_flow =
+      (facts->features & ETX_FEATURES_OF_CONTROL_FLOW) != 0 ||
+      facts->changes_used_values;
+  build->has_size_programs = build->has_size_programs && build->is_dynamic;
   build->has_data_files = (facts->features & ETX_FEATURE_BIT(DATA_FILES)) != 0;
   build->bytes = facts->bytes;
   find_fingerprint(build);

@@ -27,9 +27,11 @@ typedef struct etx_selected_build {
   uint32_t loops[ETX_LOOP_COUNT];  // types of the calls that want each loop
   bool has_messages;
   bool has_verifier;
+  bool has_size_programs;
   bool is_narrowed;   // to what traces have reached
   uint32_t features;  // a bit for each row of build_features.def
   bool is_dynamic;
+  bool has_control_flow;
   bool has_data_files;
   etx_memory_needed bytes;         // 0: no program was read
   etx_instruction_set widest_set;  // ETX_SET_ANY: no limit
@@ -46,7 +48,8 @@ typedef struct etx_unknown_operators {
 
 // Fills `build` from a selection and the facts of the programs in it; operators
 // that etx does not have are those of `unknown`. Choices that no file
-// states (messages, verifier, instruction set) are set by the caller before.
+// states (messages, verifier, size programs,
+// instruction set) are set by the caller before.
 // ETX_MISSING_OPERATOR: some operators are unknown; each is reported.
 ETX_MUST_USE etx_status etx_selected_build_fill(
     const etx_selection* selection, const etx_selected_facts* facts,

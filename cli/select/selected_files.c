@@ -155,6 +155,11 @@ static etx_status write_table(const etx_selected_build* build,
               "control flow, \"\n"
               "               \"which the selection needs: see "
               "ETX_DYNAMIC\");\n"
+              "_Static_assert(!ETX_SELECTED_CONTROL_FLOW || "
+              "ETX_CONTROL_FLOW,\n"
+              "               \"this build leaves out control flow, which the "
+              "selection needs: \"\n"
+              "               \"see ETX_CONTROL_FLOW\");\n"
               "_Static_assert(ETX_CELLS,\n"
               "               \"this build does not check the types of "
               "calls: see ETX_CELLS in \"\n"
@@ -212,12 +217,15 @@ static etx_status write_header(const etx_selected_build* build,
               "// Element types: a bit for each code of dtype.def.\n"
               "#define ETX_SELECTED_DTYPES UINT32_C(0x%x)\n\n",
               (uint64_t)build->dtypes));
-  ETX_TRY(put(sink,
-              "// Parts that the programs need: dynamic sizes and control "
-              "flow; data files.\n"
-              "#define ETX_SELECTED_DYNAMIC %i\n"
-              "#define ETX_SELECTED_DATA_FILES %i\n\n",
-              (int64_t)build->is_dynamic, (int64_t)build->has_data_files));
+  ETX_TRY(
+      put(sink,
+          "// Parts that the programs need: dynamic sizes; control flow, and\n"
+          "// values and sizes that data decide; data files.\n"
+          "#define ETX_SELECTED_DYNAMIC %i\n"
+          "#define ETX_SELECTED_CONTROL_FLOW %i\n"
+          "#define ETX_SELECTED_DATA_FILES %i\n\n",
+          (int64_t)build->is_dynamic, (int64_t)build->has_control_flow,
+          (int64_t)build->has_data_files));
   ETX_TRY(put(sink,
               "// 1: has only what traces of calls have reached (etx select "
               "--narrow).\n"
@@ -290,6 +298,8 @@ static etx_status write_cmake(const etx_selected_build* build,
                   ? ""
                   : etx_instruction_set_name(build->widest_set)));
   ETX_TRY(put_part(sink, "DYNAMIC", build->is_dynamic));
+  ETX_TRY(put_part(sink, "CONTROL_FLOW", build->has_control_flow));
+  ETX_TRY(put_part(sink, "SIZE_PROGRAMS", build->has_size_programs));
   ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
   ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
   ETX_TRY(put_part(sink, "CELLS", true));
@@ -320,6 +330,12 @@ static etx_status write_arguments(const etx_selected_build* build,
     ETX_TRY(put(sink, "-DETX_WIDEST_SET=%i\n", (int64_t)build->widest_set));
   }
   if (!build->is_dynamic) ETX_TRY(put(sink, "-DETX_DYNAMIC=0\n"));
+  if (!build->has_control_flow) {
+    ETX_TRY(put(sink, "-DETX_CONTROL_FLOW=0\n"));
+  }
+  if (!build->has_size_programs) {
+    ETX_TRY(put(sink, "-DETX_SIZE_PROGRAMS=0\n"));
+  }
   ETX_TRY(put(sink,
               "-DETX_CELLS=1\n"
               "\"-DETX_SELECTED_LOOPS=<etx_selected_loops.h>\"\n"));
@@ -327,6 +343,7 @@ static etx_status write_arguments(const etx_selected_build* build,
   if (!build->has_verifier) ETX_TRY(put(sink, "-DETX_VERIFIER=0\n"));
   ETX_TRY(put(sink,
               "-ffunction-sections\n-fdata-sections\n"
+              "-fno-asynchronous-unwind-tables\n"
               "-Wl,--gc-sections\n"));
   return put(sink, "\"-I%s\"\n\"%s/etx_selected.c\"\n", folder, folder);
 }

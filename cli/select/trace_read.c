@@ -109,14 +109,14 @@ static etx_status check_trace(const trace_check* check, const etx_yaml* root) {
   const etx_yaml* const rows = etx_yaml_find(root, "operators");
   const etx_yaml* const kernels = etx_yaml_find(root, "et_kernel_metadata");
   const etx_yaml* const features = etx_yaml_find(root, "build_features");
-  for (size_t i = 0; features != NULL && i < features->count; ++i) {
-    ETX_TRY(check_feature(check, &features->items[i]));
-  }
   for (size_t i = 0; kernels != NULL && i < kernels->count; ++i) {
     ETX_TRY(check_kernels(check, &kernels->keys[i], &kernels->items[i]));
   }
   for (size_t i = 0; rows != NULL && i < rows->count; ++i) {
     ETX_TRY(check_operator(check, &rows->keys[i]));
+  }
+  for (size_t i = 0; features != NULL && i < features->count; ++i) {
+    ETX_TRY(check_feature(check, &features->items[i]));
   }
   return ETX_OK;
 }

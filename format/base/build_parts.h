@@ -27,6 +27,23 @@
 #define ETX_DYNAMIC 1
 #endif
 
+// ETX_CONTROL_FLOW: branches, loops, and methods whose elements decide numbers
+// or sizes. Without it they are refused when they are loaded; other methods of
+// dynamic sizes work as ever. Goes with ETX_DYNAMIC.
+#ifndef ETX_CONTROL_FLOW
+#define ETX_CONTROL_FLOW ETX_DYNAMIC
+#endif
+
+// ETX_SIZE_PROGRAMS: sizes as expressions over symbols, which make a change of
+// sizes several times as fast. Without it every change calls the shape
+// functions, and every call has the same results. Goes with ETX_DYNAMIC.
+#ifndef ETX_SIZE_PROGRAMS
+#define ETX_SIZE_PROGRAMS ETX_DYNAMIC
+#endif
+#if !ETX_DYNAMIC && (ETX_CONTROL_FLOW || ETX_SIZE_PROGRAMS)
+#error "ETX_CONTROL_FLOW and ETX_SIZE_PROGRAMS need ETX_DYNAMIC"
+#endif
+
 // ETX_CELLS: the check that a program calls operators only with the element
 // types that a selected kernel table states (runtime/kernel.h). A build that
 // has all loops of its types needs no such check, so that small builds leave it

@@ -263,7 +263,7 @@ void etx_pte_totals_add(etx_pte_totals* totals, const etx_pte_value* value);
 static inline void etx_pte_totals_add_instruction(
     etx_pte_totals* totals, const etx_pte_instruction* instruction) {
   totals->items += instruction->argument_count;
-  if (ETX_DYNAMIC && instruction->kind != ETX_PTE_KERNEL_CALL) {
+  if (ETX_CONTROL_FLOW && instruction->kind != ETX_PTE_KERNEL_CALL) {
     ++totals->not_calls;
   }
 }

@@ -188,7 +188,6 @@ static bool is_dynamic(const etx_method* method) {
 // not be consistent, so a dynamic method of a stock file is prepared when its
 // input sizes are known.
 static etx_status prepare_at_bounds(etx_method* method, etx_diag* diag) {
-  if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   if (is_dynamic(method)) {
     if (method->blob_index == SIZE_MAX) return ETX_OK;
     for (size_t i = 0; i < method->input_count; ++i) {
@@ -251,20 +250,17 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
   ETX_TRY(etx_method_decode_values(method, operators, diag));
   ETX_TRY(etx_method_decode_records(method, operators, diag));
   ETX_TRY(take_temporary(method, operators, diag));
-  if (ETX_DYNAMIC && (method->flow & ETX_FLOW_JUMPS) != 0) {
+  if (!ETX_CONTROL_FLOW && method->prepares_during_run) {
+    return etx_method_refuse_late(method, diag);
+  }
+  if (ETX_CONTROL_FLOW && (method->flow & ETX_FLOW_JUMPS) != 0) {
     ETX_TRY(etx_method_check_endless_loops(method, diag));
     etx_method_find_late_numbers(method);
   }
-  if (ETX_DYNAMIC) etx_late_versions_init(method);
+  if (ETX_CONTROL_FLOW) etx_late_versions_init(method);
   if (ETX_DYNAMIC) ETX_TRY(etx_scratch_compaction_init(method, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
-  if (!ETX_DYNAMIC && method->prepares_during_run) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "method '%t' depends on data, which this build "
-                         "leaves out (ETX_DYNAMIC)",
-                         etx_pte_plan_name(&method->plan));
-  }
   if (ETX_DYNAMIC && !method->is_prepared) {
     etx_method_restart(method);
     etx_method_update_pointers(method);

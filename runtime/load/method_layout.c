@@ -83,9 +83,9 @@ static void count_all(etx_method* method, etx_operator_cache* operators,
     method->record_count += etx_pte_instruction_count(plan, i);
   }
   if (!ETX_DYNAMIC) return;
-  count_versions(method, operators, &totals);
+  if (ETX_CONTROL_FLOW) count_versions(method, operators, &totals);
   etx_scratch_compaction_count(method, totals.dynamic_dims);
-  if (method->blob_index != SIZE_MAX) {
+  if (ETX_SIZE_PROGRAMS && method->blob_index != SIZE_MAX) {
     etx_size_program_count(method, totals.dynamic_dims);
   }
 }

@@ -206,6 +206,23 @@ static etx_status decode_call(etx_method* method, etx_operator_cache* operators,
   return check_outputs(method, record, diag);
 }
 
+// Instructions that are no calls of kernels.
+static etx_status decode_flow(etx_method* method,
+                              const etx_pte_instruction* from, size_t count,
+                              etx_method_record* record, etx_diag* diag) {
+  switch (from->kind) {
+    case ETX_PTE_MOVE_CALL:
+      return decode_move(method, from, record, diag);
+    case ETX_PTE_JUMP_FALSE_CALL:
+      return decode_jump(method, from, count, record, diag);
+    case ETX_PTE_FREE_CALL:
+      return decode_free(method, from, record, diag);
+    default:
+      return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                           "instruction calls a delegate");
+  }
+}
+
 static etx_status decode_instruction(etx_method* method,
                                      etx_operator_cache* operators,
                                      etx_fb_vector chain, size_t index,
@@ -216,24 +233,14 @@ static etx_status decode_instruction(etx_method* method,
   memset(record, 0, sizeof *record);
   record->slot = ETX_NO_INDEX;
   record->instruction = (uint32_t)index;
-  if (!ETX_DYNAMIC && from.kind != ETX_PTE_KERNEL_CALL) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "instruction is not a kernel call, and this build "
-                         "leaves out all others (ETX_DYNAMIC)");
+  if (from.kind == ETX_PTE_KERNEL_CALL) {
+    return decode_call(method, operators, &from, record, diag);
   }
-  switch (from.kind) {
-    case ETX_PTE_KERNEL_CALL:
-      return decode_call(method, operators, &from, record, diag);
-    case ETX_PTE_MOVE_CALL:
-      return decode_move(method, &from, record, diag);
-    case ETX_PTE_JUMP_FALSE_CALL:
-      return decode_jump(method, &from, chain.count, record, diag);
-    case ETX_PTE_FREE_CALL:
-      return decode_free(method, &from, record, diag);
-    default:
-      return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                           "instruction calls a delegate");
-  }
+  return ETX_CONTROL_FLOW
+             ? decode_flow(method, &from, chain.count, record, diag)
+             : etx_diag_fail(diag, ETX_UNSUPPORTED,
+                             "instruction is not a kernel call, and this "
+                             "build leaves out all others (ETX_CONTROL_FLOW)");
 }
 
 // Notes a record after which more than sizes decides what happens.
@@ -241,15 +248,15 @@ static void note_flow(etx_method* method, const etx_method_record* record) {
   switch (record->kind) {
     case ETX_RECORD_SCALAR:
       if (record->call.op->id != ETX_OP_local_scalar_dense) return;
-      if (ETX_DYNAMIC) method->flow |= ETX_FLOW_LATE;
+      if (ETX_CONTROL_FLOW) method->flow |= ETX_FLOW_LATE;
       method->prepares_during_run = true;
       return;
     case ETX_RECORD_JUMP:
-      if (ETX_DYNAMIC) method->flow |= ETX_FLOW_JUMPS;
+      if (ETX_CONTROL_FLOW) method->flow |= ETX_FLOW_JUMPS;
       return;
     case ETX_RECORD_MOVE:
     case ETX_RECORD_FREE:
-      if (ETX_DYNAMIC) method->flow |= ETX_FLOW_LATE;
+      if (ETX_CONTROL_FLOW) method->flow |= ETX_FLOW_LATE;
       return;
     default:
       return;

@@ -252,12 +252,12 @@ static inline bool etx_method_is_dynamic(const etx_method_tensor* tensor) {
 // True if the records may run in another order than the file's, or if some are
 // prepared during the run.
 static inline bool etx_method_has_flow(const etx_method* method) {
-  return ETX_DYNAMIC && method->flow != 0;
+  return ETX_CONTROL_FLOW && method->flow != 0;
 }
 
 // True while records are prepared during the run.
 static inline bool etx_method_runs(const etx_method* method) {
-  return (method->flow & ETX_FLOW_RUNS) != 0;
+  return ETX_CONTROL_FLOW && (method->flow & ETX_FLOW_RUNS) != 0;
 }
 
 // Number of elements at the sizes in the file.

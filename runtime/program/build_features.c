@@ -49,6 +49,10 @@ static uint32_t of_instructions(const etx_pte_plan* plan,
         (op->may_size_by_data || op->result == ETX_RESULT_SCALAR)) {
       features |= ETX_FEATURE_BIT(DYNAMIC_SIZES);
     }
+    if (op != NULL &&
+        (op->may_size_by_data || op->id == ETX_OP_local_scalar_dense)) {
+      features |= ETX_FEATURE_BIT(VALUES_FROM_DATA);
+    }
   }
   while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
     if (instruction.kind == ETX_PTE_KERNEL_CALL) continue;

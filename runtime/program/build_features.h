@@ -18,7 +18,10 @@ typedef enum etx_build_feature {
 
 // The features without which ETX_DYNAMIC may be off.
 #define ETX_FEATURES_OF_DYNAMIC \
-  (ETX_FEATURE_BIT(DYNAMIC_SIZES) | ETX_FEATURE_BIT(CONTROL_FLOW))
+  (ETX_FEATURE_BIT(DYNAMIC_SIZES) | ETX_FEATURES_OF_CONTROL_FLOW)
+// The features without which ETX_CONTROL_FLOW may be off.
+#define ETX_FEATURES_OF_CONTROL_FLOW \
+  (ETX_FEATURE_BIT(CONTROL_FLOW) | ETX_FEATURE_BIT(VALUES_FROM_DATA))
 
 // Its name in a file, such as "control_flow".
 const char* etx_build_feature_name(etx_build_feature feature);

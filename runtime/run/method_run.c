@@ -128,7 +128,7 @@ static etx_status run_ready(etx_method* method, etx_diag* diag) {
   ETX_TRY(prepare(method, diag));
   if (method->inputs_moved) etx_method_update_pointers(method);
   method->inputs_moved = false;
-  if (ETX_DYNAMIC && (method->flow & ETX_FLOW_LATE) != 0 &&
+  if (ETX_CONTROL_FLOW && (method->flow & ETX_FLOW_LATE) != 0 &&
       !etx_late_same_begin(method)) {
     etx_method_restart_late(method);
   }
@@ -136,8 +136,9 @@ static etx_status run_ready(etx_method* method, etx_diag* diag) {
     ETX_TRY(method->once->run(method, diag));
   }
   copy_planned_inputs(method);
-  ETX_TRY(etx_method_has_flow(method) ? etx_run_chains(method, diag)
-                                      : run_steps(method, diag));
+  ETX_TRY(ETX_CONTROL_FLOW && etx_method_has_flow(method)
+              ? etx_run_chains(method, diag)
+              : run_steps(method, diag));
   copy_back(method);
   return ETX_OK;
 }

@@ -281,13 +281,16 @@ static etx_status bind_slot(etx_method* method,
 }
 
 static bool is_deferred(const etx_method* method) {
-  return ETX_DYNAMIC && (method->flow & ETX_FLOW_DEFERRED) != 0;
+  return ETX_CONTROL_FLOW ? (method->flow & ETX_FLOW_DEFERRED) != 0
+                          : ETX_DYNAMIC && method->prepares_during_run;
 }
 
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (etx_method_stays_prepared(record)) {
     // What its kernel finds is late again in each phase.
-    if (record->is_sized_by_data) etx_late_mark_results(method, record);
+    if (ETX_CONTROL_FLOW && record->is_sized_by_data) {
+      etx_late_mark_results(method, record);
+    }
     return ETX_OK;
   }
   // Only dynamic methods are prepared often enough to be worth the code.
@@ -308,7 +311,8 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
     is_match =
         cached != NULL && etx_prepare_cache_has_same_result(record, cached);
   }
-  const bool checks_later = ETX_DYNAMIC && record->late == ETX_RECORD_ROOTS;
+  const bool checks_later =
+      ETX_CONTROL_FLOW && record->late == ETX_RECORD_ROOTS;
   if (!checks_later) ETX_TRY(etx_method_check_arguments(method, record));
   if (is_match) {
     etx_call_reuse_prepared(&record->call, &cached->call);
@@ -417,7 +421,7 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   etx_method_tensor* target =
       etx_method_tensor_of(method, &method->values[record->slot]);
   const etx_method_tensor* source = etx_method_tensor_of(method, self);
-  const bool binds_later = ETX_DYNAMIC && record->late == ETX_RECORD_ROOTS;
+  const bool binds_later = ETX_CONTROL_FLOW && record->late == ETX_RECORD_ROOTS;
   mark_reads_used(method, record, record->call.argument_count);
   if (!binds_later &&
       etx_method_defer_if_used(method, target->value, ETX_LATE_ROOT)) {

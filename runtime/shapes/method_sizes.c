@@ -18,7 +18,7 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
 
 bool etx_method_defer_if_used(etx_method* method, const etx_value* value,
                               uint8_t bits) {
-  if (ETX_DYNAMIC) return etx_late_defer_if_used(method, value, bits);
+  if (ETX_CONTROL_FLOW) return etx_late_defer_if_used(method, value, bits);
   if (method->prepares_during_run) return false;
   method->prepares_during_run =
       value->kind == ETX_VALUE_TENSOR
@@ -135,8 +135,10 @@ static etx_status size_at_bounds(etx_method* method, etx_method_tensor* tensor,
                         ? tensor->bounds[i]
                         : tensor->value->as.tensor.sizes[i];
   }
-  if (etx_method_is_dynamic(tensor)) {
+  if (ETX_CONTROL_FLOW && etx_method_is_dynamic(tensor)) {
     etx_late_mark(method, tensor->value, ETX_LATE_SIZES);
+  } else if (etx_method_is_dynamic(tensor)) {
+    method->prepares_during_run = true;
   }
   return resize_to(method, tensor, &whole);
 }

@@ -95,9 +95,8 @@ static etx_status shape_call(etx_method* method, etx_method_record* record) {
   return ETX_OK;
 }
 
-// Messages stay in `kernel_diag`.
-static etx_status shape_ahead(etx_method* method, etx_method_record* record) {
-  if (!ETX_DYNAMIC) return etx_method_shape_record(method, record);
+static etx_status shape_with_flow(etx_method* method,
+                                  etx_method_record* record) {
   method->flow &= (uint8_t)~ETX_FLOW_DEFERRED;
   switch (record->kind) {
     case ETX_RECORD_MOVE:
@@ -114,12 +113,18 @@ static etx_status shape_ahead(etx_method* method, etx_method_record* record) {
   }
 }
 
+// Messages stay in `kernel_diag`.
+static etx_status shape_ahead(etx_method* method, etx_method_record* record) {
+  return ETX_CONTROL_FLOW ? shape_with_flow(method, record)
+                          : etx_method_shape_record(method, record);
+}
+
 static void add_step(etx_method* method, etx_method_record* record) {
-  const bool is_late = ETX_DYNAMIC && record->late != ETX_RECORD_AHEAD;
+  const bool is_late = ETX_CONTROL_FLOW && record->late != ETX_RECORD_AHEAD;
   if (ETX_DYNAMIC && record->is_idle && !is_late) return;
   etx_kernel_function run = record->call.run;
   if (is_late || record->kind != ETX_RECORD_KERNEL) {
-    run = ETX_DYNAMIC ? etx_flow_step_of(record) : NULL;
+    run = ETX_CONTROL_FLOW ? etx_flow_step_of(record) : NULL;
     if (run == NULL) return;
   }
   if (record->writes_state && !is_late &&
@@ -175,7 +180,7 @@ static etx_status shape_round(etx_method* method, etx_diag* diag) {
     if (status != ETX_OK) {
       return etx_method_error_report(method, record, status, diag);
     }
-    if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
+    if (!ETX_CONTROL_FLOW && method->prepares_during_run) return ETX_OK;
     add_step(method, record);
   }
   return ETX_OK;
@@ -203,11 +208,18 @@ static void finish_flow(etx_method* method) {
 // The phase without a size program.
 static etx_status shape_records(etx_method* method, etx_diag* diag) {
   size_t rounds = 0;
-  if (ETX_DYNAMIC) method->flow &= (uint8_t) ~(ETX_FLOW_SAME | ETX_FLOW_UNLIKE);
+  if (ETX_CONTROL_FLOW) {
+    method->flow &= (uint8_t) ~(ETX_FLOW_SAME | ETX_FLOW_UNLIKE);
+  } else if (ETX_DYNAMIC) {
+    method->prepares_during_run = false;
+  }
   do {
     ETX_TRY(shape_round(method, diag));
-  } while (ETX_DYNAMIC && found_late_values(method, ++rounds));
-  if (ETX_DYNAMIC) etx_size_program_build(method);
+  } while (ETX_CONTROL_FLOW && found_late_values(method, ++rounds));
+  if (!ETX_CONTROL_FLOW && method->prepares_during_run) {
+    return etx_method_refuse_late(method, diag);
+  }
+  if (ETX_SIZE_PROGRAMS) etx_size_program_build(method);
   return ETX_OK;
 }
 
@@ -220,9 +232,9 @@ static void restart_flow(etx_method* method) {
 
 // True if all records are prepared.
 static bool run_size_program(etx_method* method) {
-  if (!ETX_DYNAMIC || !method->sizes.is_used) return false;
+  if (!method->sizes.is_used) return false;
   const bool has_flow = etx_method_has_flow(method);
-  if (has_flow) restart_flow(method);
+  if (ETX_CONTROL_FLOW && has_flow) restart_flow(method);
   if (etx_scratch_is_compacted(method)) etx_scratch_compaction_restart(method);
   if (method->flow != method->sizes.flow || !etx_size_program_run(method)) {
     etx_size_program_detach(method);
@@ -239,16 +251,15 @@ static bool run_size_program(etx_method* method) {
 etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
   method->is_prepared = false;
   if (ETX_DYNAMIC) ++method->phases;
-  if (!run_size_program(method)) {
+  if (!(ETX_SIZE_PROGRAMS && run_size_program(method))) {
     ETX_TRY(shape_records(method, diag));
-    if (!ETX_DYNAMIC && method->prepares_during_run) return ETX_OK;
   }
   if (ETX_DYNAMIC && etx_scratch_is_compacted(method)) {
     etx_scratch_compact(method);
     etx_method_update_pointers(method);
   }
-  if (ETX_DYNAMIC && etx_method_has_flow(method)) finish_flow(method);
-  if (!ETX_DYNAMIC || (method->flow & ETX_FLOW_LATE) == 0) {
+  if (ETX_CONTROL_FLOW && etx_method_has_flow(method)) finish_flow(method);
+  if (!ETX_CONTROL_FLOW || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));
   }
   if (ETX_DYNAMIC && method->once != NULL && !etx_method_has_flow(method)) {

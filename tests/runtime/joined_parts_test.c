@@ -123,7 +123,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, parts_of_a_result_are_computed_in_it),
       unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
                      parts_at_one_place_are_refused),
-      unit_test_with(ETX_DYNAMIC, a_part_behind_itself_is_refused),
+      unit_test_with(ETX_CONTROL_FLOW, a_part_behind_itself_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -307,15 +307,19 @@ static void a_loop_body_is_prepared_once(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC,
+      unit_test_with(ETX_CONTROL_FLOW,
                      only_what_uses_a_new_late_number_is_prepared_again),
-      unit_test_with(ETX_DYNAMIC, sizes_that_a_kernel_finds_are_compared_too),
-      unit_test_with(ETX_DYNAMIC,
+      unit_test_with(ETX_CONTROL_FLOW,
+                     sizes_that_a_kernel_finds_are_compared_too),
+      unit_test_with(ETX_CONTROL_FLOW,
                      a_late_size_above_its_bound_is_refused_unwritten),
-      unit_test_with(ETX_DYNAMIC, both_arms_of_a_choice_are_prepared_ahead),
-      unit_test_with(ETX_DYNAMIC, arms_of_other_sizes_keep_what_they_prepared),
-      unit_test_with(ETX_DYNAMIC, an_invalid_arm_fails_only_when_it_is_taken),
-      unit_test_with(ETX_DYNAMIC, a_loop_body_is_prepared_once),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     both_arms_of_a_choice_are_prepared_ahead),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     arms_of_other_sizes_keep_what_they_prepared),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     an_invalid_arm_fails_only_when_it_is_taken),
+      unit_test_with(ETX_CONTROL_FLOW, a_loop_body_is_prepared_once),
   };
   return cmocka_run_group_tests(tests, make_table, NULL);
 }

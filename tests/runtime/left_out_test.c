@@ -9,9 +9,9 @@
 
 static etx_diag diag;
 
-// Loads the program's only method. Builds without ETX_DYNAMIC refuse it.
-static void needs_dynamic(test_program* p, etx_status without,
-                          const char* part) {
+// Loads the program's only method. Builds without a part refuse it.
+static void needs_part(test_program* p, bool has_part, etx_status without,
+                       const char* message) {
   etx_program program;
   test_loaded loaded;
   etx_diag_init(&diag);
@@ -19,14 +19,23 @@ static void needs_dynamic(test_program* p, etx_status without,
       etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
   const etx_status status =
       test_load(&loaded, &program, "forward", NULL, &diag);
-  if (ETX_DYNAMIC) {
+  if (has_part) {
     assert_ok(status);
     assert_true(test_unload(&loaded));
   } else {
     assert_int_equal(status, without);
-    assert_true(test_message_has(&diag, part));
+    assert_true(test_message_has(&diag, message));
   }
   test_program_end(p);
+}
+
+static void needs_dynamic(test_program* p, etx_status without,
+                          const char* message) {
+  needs_part(p, ETX_DYNAMIC, without, message);
+}
+
+static void needs_control_flow(test_program* p, const char* message) {
+  needs_part(p, ETX_CONTROL_FLOW, ETX_UNSUPPORTED, message);
 }
 
 // y = x + x, of two elements.
@@ -70,7 +79,7 @@ static void branches(void** state) {
   int y = 0;
   test_program* p = start(&x, &y);
   test_jump_false(p, test_bool(p, false), 2);
-  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a kernel call");
+  needs_control_flow(p, "instruction is not a kernel call");
 }
 
 static void moves(void** state) {
@@ -79,7 +88,7 @@ static void moves(void** state) {
   int y = 0;
   test_program* p = start(&x, &y);
   test_move(p, x, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)));
-  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is not a kernel call");
+  needs_control_flow(p, "instruction is not a kernel call");
 }
 
 static void slots_that_become_two_views(void** state) {
@@ -94,7 +103,7 @@ static void slots_that_become_two_views(void** state) {
   test_call(p, "executorch_prim::et_view", "default", ARGS(x, sizes, view));
   test_call(p, "aten::add", "out", ARGS(view, view, alpha, y, y));
   test_call(p, "executorch_prim::et_view", "default", ARGS(y, sizes, view));
-  needs_dynamic(p, ETX_UNSUPPORTED, "depends on data");
+  needs_control_flow(p, "depends on data");
 }
 
 static void outputs_without_memory(void** state) {

@@ -118,9 +118,9 @@ static void a_call_is_prepared_again_when_a_number_changes(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC, a_slot_may_change_its_size_after_a_use),
-      unit_test_with(ETX_DYNAMIC, a_number_may_change_after_a_use),
-      unit_test_with(ETX_DYNAMIC,
+      unit_test_with(ETX_CONTROL_FLOW, a_slot_may_change_its_size_after_a_use),
+      unit_test_with(ETX_CONTROL_FLOW, a_number_may_change_after_a_use),
+      unit_test_with(ETX_CONTROL_FLOW,
                      a_call_is_prepared_again_when_a_number_changes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

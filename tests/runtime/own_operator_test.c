@@ -351,7 +351,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_own_kernel_runs),
       cmocka_unit_test(two_outputs_are_a_list),
-      unit_test_with(ETX_DYNAMIC,
+      unit_test_with(ETX_CONTROL_FLOW,
                      an_output_may_have_a_size_that_the_kernel_finds),
       cmocka_unit_test(an_own_operator_changes_a_state),
       cmocka_unit_test(a_table_without_the_row_is_refused_by_name),

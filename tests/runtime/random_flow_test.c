@@ -348,10 +348,10 @@ static void runs_with_equal_late_values_compute_the_same(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
+      unit_test_with(ETX_CONTROL_FLOW && ETX_VERIFIER,
                      every_path_computes_what_its_steps_say),
-      unit_test_with(ETX_DYNAMIC && ETX_VERIFIER, jumps_may_lead_anywhere),
-      unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
+      unit_test_with(ETX_CONTROL_FLOW && ETX_VERIFIER, jumps_may_lead_anywhere),
+      unit_test_with(ETX_CONTROL_FLOW && ETX_VERIFIER,
                      runs_with_equal_late_values_compute_the_same),
   };
   test_random_start();

@@ -317,15 +317,16 @@ static void chains_run_one_after_another(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC, a_condition_selects_the_branch),
-      unit_test_with(ETX_DYNAMIC, a_loop_runs_until_its_condition_holds),
-      unit_test_with(ETX_DYNAMIC, an_endless_run_ends_at_the_step_limit),
+      unit_test_with(ETX_CONTROL_FLOW, a_condition_selects_the_branch),
+      unit_test_with(ETX_CONTROL_FLOW, a_loop_runs_until_its_condition_holds),
+      unit_test_with(ETX_CONTROL_FLOW, an_endless_run_ends_at_the_step_limit),
       cmocka_unit_test(a_run_without_jumps_counts_steps_too),
-      unit_test_with(ETX_DYNAMIC, a_size_may_depend_on_data),
-      unit_test_with(ETX_DYNAMIC, a_slot_may_become_two_views),
-      unit_test_with(ETX_DYNAMIC, a_freed_value_is_missing_until_the_next_run),
+      unit_test_with(ETX_CONTROL_FLOW, a_size_may_depend_on_data),
+      unit_test_with(ETX_CONTROL_FLOW, a_slot_may_become_two_views),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     a_freed_value_is_missing_until_the_next_run),
       cmocka_unit_test(a_number_must_keep_the_kind_of_its_slot),
-      unit_test_with(ETX_DYNAMIC, chains_run_one_after_another),
+      unit_test_with(ETX_CONTROL_FLOW, chains_run_one_after_another),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -255,17 +255,19 @@ static void a_size_may_be_decided_by_the_largest_number(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      unit_test_with(ETX_DYNAMIC,
+      unit_test_with(ETX_CONTROL_FLOW,
                      later_calls_get_the_sizes_that_the_kernel_found),
-      unit_test_with(ETX_DYNAMIC, more_rows_than_the_bound_are_refused),
+      unit_test_with(ETX_CONTROL_FLOW, more_rows_than_the_bound_are_refused),
       cmocka_unit_test(a_fixed_output_takes_exactly_its_size),
-      unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
+      unit_test_with(ETX_VERIFIER && ETX_CONTROL_FLOW,
                      the_largest_output_must_not_overlap_arguments),
-      unit_test_with(ETX_DYNAMIC,
+      unit_test_with(ETX_CONTROL_FLOW,
                      a_loop_may_find_other_sizes_in_each_iteration),
-      unit_test_with(ETX_DYNAMIC, several_outputs_get_sizes_by_data),
-      unit_test_with(ETX_DYNAMIC, nothing_is_written_if_one_output_has_no_room),
-      unit_test_with(ETX_DYNAMIC, a_size_may_be_decided_by_the_largest_number),
+      unit_test_with(ETX_CONTROL_FLOW, several_outputs_get_sizes_by_data),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     nothing_is_written_if_one_output_has_no_room),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     a_size_may_be_decided_by_the_largest_number),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

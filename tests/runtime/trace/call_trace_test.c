@@ -258,8 +258,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_trace_has_what_ran),
       cmocka_unit_test(a_stopped_trace_records_nothing),
-      unit_test_with(ETX_DYNAMIC, a_branch_counts_once_it_is_taken),
-      unit_test_with(ETX_DYNAMIC, numbers_and_sizes_count_with_their_method),
+      unit_test_with(ETX_CONTROL_FLOW, a_branch_counts_once_it_is_taken),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     numbers_and_sizes_count_with_their_method),
       cmocka_unit_test(memory_below_the_stated_size_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,11 +220,40 @@ static etx_text without_comment(etx_text line) {
   return line;
 }
 
+static size_t first_spaces(etx_text line) {
+  size_t count = 0;
+  while (count < line.size && line.data[count] == ' ') ++count;
+  return count;
+}
+
+// One space for each level of two, and for the rest of a call, which etx's
+// sources align with its bracket, at most MOST_SPACES.
+static etx_text with_short_indent(etx_text line) {
+  enum { MOST_SPACES = 6 };
+  const size_t count = first_spaces(line);
+  const size_t half = count / 2;
+  const size_t kept = half < MOST_SPACES ? half : MOST_SPACES;
+  line.data += count - kept;
+  line.size -= count - kept;
+  return line;
+}
+
 // A line as it is written.
 typedef struct written_line {
   const char* before;
   etx_text text;
+  const char* after;
 } written_line;
+
+// Takes the backslash at the end of a line of a macro, which etx's sources
+// align, and the spaces before it.
+static void cut_backslash(written_line* line) {
+  etx_text* const text = &line->text;
+  if (text->size == 0 || text->data[text->size - 1] != '\\') return;
+  --text->size;
+  while (text->size > 0 && text->data[text->size - 1] == ' ') --text->size;
+  line->after = " \\";
+}
 
 // True at the first line of the item that is no comment.
 static bool is_first_line(const etx_source* source,
@@ -239,7 +268,7 @@ static bool is_first_line(const etx_source* source,
 
 static written_line line_of(const etx_source* source,
                             const etx_source_line* line) {
-  written_line out = {"", line->text};
+  written_line out = {"", line->text, ""};
   const etx_item* const item = &source->items[line->item];
   if (line->instead != NULL) {
     const char* const word = memchr(line->text.data, 'e', line->text.size);
@@ -251,9 +280,11 @@ static written_line line_of(const etx_source* source,
   }
   if (item->is_header) return out;
   out.text = without_comment(out.text);
+  if (line->instead == NULL) out.text = with_short_indent(out.text);
+  cut_backslash(&out);
   if (is_declaration(item)) {
     const bool is_first = is_first_line(source, line);
-    out.before = "";
+    out.before = out.after = "";
     out.text = is_first ? item->declarations : (etx_text){"", 0};
   }
   return out;
@@ -262,11 +293,13 @@ static written_line line_of(const etx_source* source,
 static etx_status write_line(const written_line* line, const etx_sink* sink) {
   ETX_TRY(etx_sink_write(sink, line->before, strlen(line->before)));
   ETX_TRY(etx_sink_write(sink, line->text.data, line->text.size));
+  ETX_TRY(etx_sink_write(sink, line->after, strlen(line->after)));
   return etx_sink_write(sink, "\n", 1);
 }
 
 static bool is_empty(const written_line* line) {
-  return line->before[0] == '\0' && line->text.size == 0;
+  return line->before[0] == '\0' && line->text.size == 0 &&
+         line->after[0] == '\0';
 }
 
 // The lines that are written, by number; NULL if the host has no memory.

@@ -174,6 +174,9 @@ cmake --build "$build" --target check_ops etx >"$builds/log" || { cat "$builds/l
 printf 'vectors with %s: ' "$small"
 "$build/check_ops" "$here/tests/data/ops" | tail -1
 
+# Programs with only what they need; the last table of docs/size.md.
+"$here/scripts/selected_sizes.py" "$build" -o "$builds/selected"
+
 # Static models with shared state: every build must give the same results.
 for model in counter gru lines swap weights; do
   "$build/etx" plan "$here/tests/data/pt2/$model" -o "$builds/$model.pte" --quiet

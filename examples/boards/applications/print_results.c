@@ -35,6 +35,17 @@ void print_number(const char* name, uint64_t number) {
   board_write("\n");
 }
 
+// Images without messages have the name of a status, which `etx explain` knows,
+// and a place.
+static void print_error(etx_status status, const etx_diag* diag) {
+  board_write("error: ");
+  board_write(diag->text_size != 0 ? diag->text : etx_status_name(status));
+  board_write("\n");
+  if (diag->text_size != 0) return;
+  if (diag->offset != 0) print_number("byte", diag->offset);
+  if (diag->line != 0) print_number("instruction", diag->line);
+}
+
 int print_end(etx_status status, const etx_diag* diag) {
   const size_t used = board_stack_used();
   print_number("stack", used);
@@ -43,8 +54,6 @@ int print_end(etx_status status, const etx_diag* diag) {
     return 1;
   }
   if (status == ETX_OK) return 0;
-  board_write("error: ");
-  board_write(diag->text_size != 0 ? diag->text : etx_status_text(status));
-  board_write("\n");
+  print_error(status, diag);
   return 1;
 }

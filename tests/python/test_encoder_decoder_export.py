@@ -42,7 +42,7 @@ def marian(seed=11):
         for part in model.parameters():
             if part.dim() > 1:
                 part.normal_(0, 1.3 / part[0].numel() ** 0.5)
-        model.final_logits_bias[0, END] = 1.5
+        model.final_logits_bias[0, END] = 3.0
     settings = {"bad_words_ids": [[PAD]], "max_length": LENGTH, "num_beams": 1, "use_cache": True}
     model.generation_config.update(**settings)
     return model

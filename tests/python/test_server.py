@@ -27,10 +27,9 @@ torch = pytest.importorskip("torch")
 hf = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 openai = pytest.importorskip("openai", reason="pip install openai")
+httpx = pytest.importorskip("httpx", reason="pip install httpx")
 for name in ("starlette", "uvicorn", "multipart", "jinja2"):
     pytest.importorskip(name, reason="pip install -r samples/server/requirements.txt")
-import httpx
-
 import etx.hf
 
 pytestmark = pytest.mark.filterwarnings("ignore")

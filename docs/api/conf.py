@@ -11,6 +11,9 @@ import re
 import sys
 from pathlib import Path
 
+from pygments.lexers import TextLexer
+from sphinx.highlighting import lexers
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
@@ -18,6 +21,9 @@ project = "etx"
 version = re.search(r"project\(etx VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 release = version
 copyright = "the authors of etx"
+
+# GitHub draws such a block; here it is text.
+lexers["mermaid"] = TextLexer()
 
 extensions = ["breathe", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/api/index"
@@ -29,7 +35,7 @@ nitpicky = True
 breathe_projects = {"etx": os.environ["ETX_DOXYGEN_XML"]}
 breathe_default_project = "etx"
 breathe_domain_by_extension = {"h": "c", "hpp": "cpp"}
-# Types of the C library, and structs whose fields are private.
+# Types of the C library, and structs whose fields are private or which are opaque.
 nitpick_ignore = [
     ("c:identifier", name)
     for name in (
@@ -39,6 +45,7 @@ nitpick_ignore = [
         "etx_late_version", "etx_layout_block", "etx_method_input", "etx_method_record",
         "etx_method_regions", "etx_method_variants", "etx_once_functions", "etx_operator_cache",
         "etx_scratch_member", "etx_tokenizer_content",
+        "etx_ffi_error", "etx_ffi_method", "etx_ffi_program", "etx_ffi_session", "etx_ffi_value",
         "etx_size_expression", "etx_size_record", "etx_size_tensor", "etx_method_step", "etx_method_tensor", "etx_module_method",
     )
 ]

@@ -36,6 +36,8 @@ class ProgramTokenizer:
             self._fast = tokenizers.Tokenizer.from_str(data.decode())
             self._fast.no_padding()
             self._fast.no_truncation()
+            added = self._fast.get_added_tokens_decoder()
+            self._special = frozenset(i for i, token in added.items() if token.special)
 
     def encode(self, text: str, *, special: bool) -> list[int]:
         """Ids of a text. `special`: with the tokens that the tokenizer puts around a text."""
@@ -48,7 +50,14 @@ class ProgramTokenizer:
         """Text of ids, without special tokens."""
         if self._fast is not None:
             return self._fast.decode(list(ids), skip_special_tokens=True)
-        return self._pieces.decode([int(i) for i in ids])
+        return self._pieces.decode([int(i) for i in ids if not self.is_silent(i)])
+
+    def is_silent(self, token_id: int) -> bool:
+        """True for tokens without text: special ones, and those that only the model has,
+        whose vocabulary may be larger."""
+        if self._fast is not None:
+            return token_id in self._special or self._fast.id_to_token(token_id) is None
+        return token_id >= self._pieces.get_piece_size() or self._pieces.is_control(token_id)
 
     def token(self, token_id: int) -> str:
         """The text of one token, special or not."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-_MOST_PENDING = 16  # tokens without a whole character: more than any character has
+_MOST_PENDING = 16  # tokens of a character that is not complete: more than any character has
 
 
 class Decoder(Protocol):
     def decode(self, ids: Sequence[int]) -> str: ...
+
+    def is_silent(self, token_id: int) -> bool: ...
 
 
 class TextPieces:
@@ -22,30 +24,29 @@ class TextPieces:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._last: list[int] = []  # tokens of the last piece
-        self._new: list[int] = []  # tokens after it
+        self._last: list[int] = []  # tokens of the last pieces
+        self._before = ""  # their text
+        self._new: list[int] = []  # tokens after them
+        self._after = ""  # the text of both
 
     def add(self, token: int) -> str:
         """The text that is complete with this token, or ""."""
+        if self._decoder.is_silent(token):
+            return ""
         self._new.append(token)
-        before, after = self._decoder.decode(self._last), self._both()
-        is_open = after.endswith("\ufffd") or len(after) <= len(before)
-        return "" if is_open and len(self._new) < _MOST_PENDING else self._piece(before, after)
+        self._after = self._decoder.decode(self._last + self._new)
+        is_open = self._after.endswith("\ufffd") and len(self._new) < _MOST_PENDING
+        return "" if is_open or len(self._after) <= len(self._before) else self._take()
 
     def rest(self) -> str:
         """What is left at the end of the text: a character that is not complete."""
-        return self._piece(self._decoder.decode(self._last), self._both())
+        return self._take()
 
-    def _both(self) -> str:
-        return self._decoder.decode(self._last + self._new)
-
-    def _piece(self, before: str, after: str) -> str:
-        if len(after) > len(before):  # tokens without text are no beginning for others
-            self._last = self._new
-        else:
-            self._last = (self._last + self._new)[-_MOST_PENDING:]
-        self._new = []
-        return after[len(before):]
+    def _take(self) -> str:
+        piece = self._after[len(self._before) :]
+        self._last, self._new = self._new, []
+        self._before = self._after = self._decoder.decode(self._last)
+        return piece
 
 
 class StopStrings:

@@ -193,6 +193,49 @@ def user(text):
     return [{"role": "user", "content": text}]
 
 
+def tokenizers_by_decoder():
+    """Tokenizers whose decoders differ, trained on a few words."""
+    decoders, texts = tokenizers.decoders, ["The trains leave at half past seven. Die Züge 列車"] * 3
+    trainers = tokenizers.trainers
+    names = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    pieces = tokenizers.Tokenizer(tokenizers.models.BPE(byte_fallback=True, unk_token="<unk>"))
+    pieces.normalizer = tokenizers.normalizers.Sequence(
+        [tokenizers.normalizers.Prepend("▁"), tokenizers.normalizers.Replace(" ", "▁")])
+    pieces.decoder = decoders.Sequence([
+        decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    pieces.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=420, show_progress=False, special_tokens=names[:1]))
+    pieces.add_tokens(names[1:])
+    words = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    words.pre_tokenizer, words.decoder = tokenizers.pre_tokenizers.Whitespace(), decoders.WordPiece()
+    words.train_from_iterator(
+        texts, trainers.WordPieceTrainer(vocab_size=200, show_progress=False, special_tokens=["[UNK]"]))
+    return {"bytes": trained_tokenizer().backend_tokenizer, "pieces": pieces, "words": words}
+
+
+@pytest.mark.parametrize("kind", ["bytes", "pieces", "words"])
+def test_pieces_joined_are_the_text_of_all_tokens(kind, monkeypatch):
+    monkeypatch.syspath_prepend(SERVER)
+    from program_tokenizer import ProgramTokenizer
+    from text_pieces import TextPieces
+
+    oracle = tokenizers_by_decoder()[kind]
+    blob = np.frombuffer(oracle.to_str().encode(), np.uint8)
+    tokenizer = ProgramTokenizer({"tokenizer_blob": blob})
+    random, size = np.random.default_rng(4), oracle.get_vocab_size()
+    alphabet = [*"abtrains  .,", "é", "ß", "列", "🚆", "\n"]
+    texts = [oracle.encode("".join(random.choice(alphabet, count))).ids for count in range(1, 60) for _ in range(8)]
+    if kind != "pieces":  # its decoder changes bytes that it has decoded, if others are no text
+        texts += [random.integers(0, size, count).tolist() for count in range(1, 60) for _ in range(8)]
+    # Models with a padded vocabulary have ids beyond the tokenizer's.
+    train = oracle.encode("a🚆b").ids
+    texts += [[other for id_ in train for other in (id_, *[silent] * 20)] for silent in (size, size + 9)]
+    for ids in texts:
+        pieces = TextPieces(tokenizer)
+        found = "".join(map(pieces.add, ids)) + pieces.rest()
+        assert found == oracle.decode(ids), ids
+
+
 def test_models_are_listed(client):
     assert [model.id for model in client.models.list()] == ["chat", "embed", "listen"]
     assert client.models.retrieve("chat").id == "chat"

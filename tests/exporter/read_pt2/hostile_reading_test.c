@@ -49,7 +49,7 @@ static etx_status swallow(void* context, etx_bytes bytes) {
 // Plans the module. Planning may fail, but never with ETX_INTERNAL.
 static void plan(void) {
   const etx_export_options options = {
-      .evaluator = {refuse_to_compute, NULL},
+      .evaluator = {.evaluate = refuse_to_compute},
   };
   const etx_sink nowhere = {swallow, NULL};
   etx_export_report report;

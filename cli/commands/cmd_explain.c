@@ -26,7 +26,7 @@ typedef struct code_row {
 } code_row;
 
 static const char* const exit_pages[] = {
-#define EXIT_PAGE(NAME, text) [ETX_EXIT_##NAME] = text,
+#define EXIT_PAGE(NAME, text) [ETX_EXIT_##NAME] = (text),
 #define STATUS_PAGE(name, text)
 #include "cli/commands/explain_pages.def"
 #undef EXIT_PAGE
@@ -35,7 +35,7 @@ static const char* const exit_pages[] = {
 
 static const char* const status_pages[ETX_STATUS_COUNT] = {
 #define EXIT_PAGE(NAME, text)
-#define STATUS_PAGE(name, text) [ETX_##name] = text,
+#define STATUS_PAGE(name, text) [ETX_##name] = (text),
 #include "cli/commands/explain_pages.def"
 #undef EXIT_PAGE
 #undef STATUS_PAGE

@@ -28,17 +28,21 @@ venv=$work/venv
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
-# Debian's sources, by an apt of our own that knows where sources are.
+# Debian's sources, by an apt of our own that asks for sources where the machine's
+# apt gets packages.
 fetch_sources() {
   [ ! -d "$work/sources" ] || return 0
   local apt=$work/apt
-  mkdir -p "$apt"/{lists/partial,cache/archives/partial} "$work/sources.part"
+  mkdir -p "$apt"/{lists/partial,cache/archives/partial,origins} "$work/sources.part"
   touch "$apt/status"
-  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-    "http://deb.debian.org/debian bookworm main" >"$apt/sources.list"
+  local origin
+  for origin in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
+    [ ! -e "$origin" ] || sed -e 's/^deb /deb-src /' -e 's/^Types:.*/Types: deb-src/' \
+      "$origin" >"$apt/origins/$(basename "$origin")"
+  done
   local options=(-q -o "Dir::State=$apt" -o "Dir::State::status=$apt/status"
-    -o "Dir::Cache=$apt/cache" -o "Dir::Etc::sourcelist=$apt/sources.list"
-    -o "Dir::Etc::sourceparts=-" -o "APT::Sandbox::User=" -o "Debug::NoLocking=1")
+    -o "Dir::Cache=$apt/cache" -o "Dir::Etc::sourcelist=-"
+    -o "Dir::Etc::sourceparts=$apt/origins" -o "APT::Sandbox::User=" -o "Debug::NoLocking=1")
   apt-get "${options[@]}" update
   (cd "$work/sources.part" &&
     apt-get "${options[@]}" source zlib libzip libyaml jansson)

@@ -213,17 +213,17 @@ def main():
         for source, target in ((SOURCE / "samples" / "stateful_model", program), (DATA / "pt2" / "kv", kv_program)):
             subprocess.run([arguments.etx, "plan", source, "-o", target, "--quiet"], check=True)
         checker = Checker(arguments, base / "out")
-        todo = []
+        places = []
         for command in commands(checker.folder, program, kv_program):
             if not command.name.startswith(arguments.command or ""):
                 continue
             faults, whole, files = checker.faults(command)
             faults = [f for f in faults if arguments.kind in (None, f.kind)]
             print(f"{command.name}: {len(faults)} places", flush=True)
-            todo += [(command, fault, whole, files) for fault in faults]
+            places += [(command, fault, whole, files) for fault in faults]
         if arguments.seconds is not None:
-            random.Random(arguments.seed).shuffle(todo)
-        for item in todo:
+            random.Random(arguments.seed).shuffle(places)
+        for item in places:
             if arguments.seconds is not None and time.monotonic() - begin > arguments.seconds:
                 break
             checker.check(*item)

@@ -59,7 +59,9 @@ static etx_status list_files(directory_reader* r, const char* path,
   for (size_t i = 0; i < count; ++i) {
     const etx_text full = etx_path_join(r->pool, etx_text_of(path), names[i]);
     if (full.data == NULL) return ETX_OUT_OF_MEMORY;
-    if (etx_path_kind_of(full.data) == ETX_PATH_DIRECTORY) continue;
+    etx_path_kind kind = ETX_PATH_MISSING;
+    ETX_TRY(etx_path_kind_find(full.data, &kind, diag));
+    if (kind == ETX_PATH_DIRECTORY) continue;
     ETX_TRY(add_file(r, full));
   }
   return ETX_OK;
@@ -69,10 +71,11 @@ static etx_status find_files(directory_reader* r, const char* path,
                              etx_diag* diag) {
   const etx_text text = etx_text_of(path);
   etx_weight_files_init(&r->weights, r->pool, etx_path_directory(text));
-  switch (etx_path_kind_of(path)) {
+  etx_path_kind kind = ETX_PATH_MISSING;
+  ETX_TRY(etx_path_kind_find(path, &kind, diag));
+  switch (kind) {
     case ETX_PATH_MISSING:
-      return etx_diag_fail(diag, ETX_NOT_FOUND,
-                           "'%s' does not exist or cannot be read", path);
+      return etx_diag_fail(diag, ETX_NOT_FOUND, "'%s' does not exist", path);
     case ETX_PATH_DIRECTORY:
       r->weights.directory = text;
       r->program_path =
@@ -151,7 +154,9 @@ static etx_status read_operators(directory_reader* r, const char* path,
   const etx_text file = etx_path_join(r->pool, etx_text_of(path),
                                       etx_text_of(ETX_EXPORT_OPERATORS_NAME));
   if (file.data == NULL) return ETX_OUT_OF_MEMORY;
-  return etx_path_kind_of(file.data) == ETX_PATH_FILE
+  etx_path_kind kind = ETX_PATH_MISSING;
+  ETX_TRY(etx_path_kind_find(file.data, &kind, diag));
+  return kind == ETX_PATH_FILE
              ? etx_export_operators(r->import.module, file.data, diag)
              : ETX_OK;
 }

@@ -18,12 +18,6 @@ etx_path_kind etx_path_kind_of(const char* path) {
   return S_ISDIR(info.st_mode) ? ETX_PATH_DIRECTORY : ETX_PATH_FILE;
 }
 
-bool etx_path_may_be_file(const char* path) {
-  struct stat info;
-  if (stat(path, &info) == 0) return !S_ISDIR(info.st_mode);
-  return errno != ENOENT && errno != ENOTDIR;
-}
-
 etx_status etx_host_status(int error_number) {
   switch (error_number) {
     case ENOENT:
@@ -46,6 +40,14 @@ static etx_status host_failed(etx_diag* diag, const char* what,
   const int reason = errno;
   return etx_diag_fail(diag, etx_host_status(reason), "cannot %s '%s': %s",
                        what, path, strerror(reason));
+}
+
+etx_status etx_path_kind_find(const char* path, etx_path_kind* out_kind,
+                              etx_diag* diag) {
+  *out_kind = etx_path_kind_of(path);
+  return *out_kind == ETX_PATH_MISSING && errno != ENOENT && errno != ENOTDIR
+             ? host_failed(diag, "read", path)
+             : ETX_OK;
 }
 
 // Reads up to the end of the stream. `expected` is only a first guess: a pipe

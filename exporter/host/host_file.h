@@ -24,11 +24,11 @@ typedef enum etx_path_kind {
   ETX_PATH_DIRECTORY,
 } etx_path_kind;
 etx_path_kind etx_path_kind_of(const char* path);
-
-// For optional files: false if the path does not exist or is a directory. True
-// otherwise, also if stat fails for another reason, such as permissions:
-// opening the file then reports that reason instead of ignoring the file.
-bool etx_path_may_be_file(const char* path);
+// The same, but tells a path that does not exist from one of which the system
+// cannot say what it is: etx_host_status, with the text of strerror in `diag`.
+ETX_MUST_USE etx_status etx_path_kind_find(const char* path,
+                                           etx_path_kind* out_kind,
+                                           etx_diag* diag);
 
 // Names of the entries of a directory in byte order, "." and ".." left out.
 ETX_MUST_USE etx_status etx_directory_list(etx_pool* pool, const char* path,

@@ -75,15 +75,20 @@ static etx_status check_head(etx_program_file* program, etx_diag* diag) {
       version, diag, "format version %i is not supported, expected 1", number);
 }
 
-static etx_status read_root(etx_program_file* program, etx_pool* pool,
-                            etx_diag* diag) {
+// Reads the file, if it is there; else the program has no keys.
+static etx_status read_root(etx_program_file* program, etx_text path,
+                            etx_pool* pool, etx_diag* diag) {
   etx_yaml* const root = etx_pool_take(pool, sizeof *root);
   if (root == NULL) return ETX_OUT_OF_MEMORY;
   root->kind = ETX_YAML_MAP;
   program->root = root;
-  if (program->place.file.size == 0) return ETX_OK;
+  if (path.size == 0) return ETX_OK;
+  etx_path_kind kind = ETX_PATH_MISSING;
+  ETX_TRY(etx_path_kind_find(path.data, &kind, diag));
+  if (kind != ETX_PATH_FILE) return ETX_OK;
+  program->place.file = path;
   etx_bytes bytes = {NULL, 0};
-  ETX_TRY(etx_file_read(pool, program->place.file.data, &bytes, diag));
+  ETX_TRY(etx_file_read(pool, path.data, &bytes, diag));
   const etx_text text = {(const char*)bytes.data, bytes.size};
   ETX_TRY(etx_yaml_read(pool, text, root, diag));
   const etx_status status = check_head(program, diag);
@@ -97,7 +102,9 @@ static etx_status search_default(etx_program_file* program, etx_pool* pool,
   const etx_text name = etx_text_of("weights.safetensors");
   const etx_text path = etx_path_join(pool, program->weights->directory, name);
   if (path.data == NULL) return ETX_OUT_OF_MEMORY;
-  if (!etx_path_may_be_file(path.data)) return ETX_OK;
+  etx_path_kind kind = ETX_PATH_MISSING;
+  ETX_TRY(etx_path_kind_find(path.data, &kind, diag));
+  if (kind != ETX_PATH_FILE) return ETX_OK;
   return etx_weight_files_search(program->weights, name, diag);
 }
 
@@ -110,10 +117,7 @@ etx_status etx_program_file_open(etx_program_file* program, etx_import* import,
   program->import = import;
   program->module = import->module;
   program->weights = weights;
-  if (path.size != 0 && etx_path_may_be_file(path.data)) {
-    program->place.file = path;
-  }
-  etx_status status = read_root(program, pool, &diag);
+  etx_status status = read_root(program, path, pool, &diag);
   if (status == ETX_OK && etx_yaml_find(program->root, "weights") == NULL) {
     status = search_default(program, pool, &diag);
   }

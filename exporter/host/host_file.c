@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-etx_path_kind etx_path_kind_of(const char* path) {
+static etx_path_kind kind_of(const char* path) {
   struct stat info;
   if (stat(path, &info) != 0) return ETX_PATH_MISSING;
   return S_ISDIR(info.st_mode) ? ETX_PATH_DIRECTORY : ETX_PATH_FILE;
@@ -44,7 +44,7 @@ static etx_status host_failed(etx_diag* diag, const char* what,
 
 etx_status etx_path_kind_find(const char* path, etx_path_kind* out_kind,
                               etx_diag* diag) {
-  *out_kind = etx_path_kind_of(path);
+  *out_kind = kind_of(path);
   return *out_kind == ETX_PATH_MISSING && errno != ENOENT && errno != ENOTDIR
              ? host_failed(diag, "read", path)
              : ETX_OK;
@@ -141,7 +141,7 @@ etx_status etx_directory_list(etx_pool* pool, const char* path,
 
 etx_status etx_directory_make(const char* path, etx_diag* diag) {
   if (mkdir(path, 0777) == 0) return ETX_OK;
-  if (errno == EEXIST && etx_path_kind_of(path) == ETX_PATH_DIRECTORY) {
+  if (errno == EEXIST && kind_of(path) == ETX_PATH_DIRECTORY) {
     return ETX_OK;
   }
   return host_failed(diag, "create directory", path);

@@ -17,15 +17,14 @@ etx_status etx_host_status(int error_number);
 ETX_MUST_USE etx_status etx_file_read(etx_pool* pool, const char* path,
                                       etx_bytes* out_bytes, etx_diag* diag);
 
-// The kind of object that a path names.
+// The kind of object that a path names, ETX_PATH_MISSING if there is none. If
+// the system cannot say what it is: etx_host_status, with the text of strerror
+// in `diag`.
 typedef enum etx_path_kind {
   ETX_PATH_MISSING,
   ETX_PATH_FILE,
   ETX_PATH_DIRECTORY,
 } etx_path_kind;
-etx_path_kind etx_path_kind_of(const char* path);
-// The same, but tells a path that does not exist from one of which the system
-// cannot say what it is: etx_host_status, with the text of strerror in `diag`.
 ETX_MUST_USE etx_status etx_path_kind_find(const char* path,
                                            etx_path_kind* out_kind,
                                            etx_diag* diag);

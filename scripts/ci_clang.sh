@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 clang_build=$1
 gcc_build=$2
 "$here/scripts/setup.sh" ci
-cmake -S "$here" -B "$clang_build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON \
+cmake -S "$here" -B "$clang_build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON -DETX_SHARED=ON \
   -DCMAKE_C_COMPILER=clang -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld >/dev/null
 cmake --build "$clang_build"
 ctest --test-dir "$clang_build" --output-on-failure -j2 -LE 'architecture|hostile'

@@ -1,6 +1,8 @@
 // etx with texts of varying lengths: the protocol of varying_lengths.py.
 //
-//   bench_lengths THREADS
+//   bench_lengths THREADS RESIDENT
+//
+// RESIDENT bytes of the program stay in memory; 0: all.
 //
 // Reads lines and answers each with a line of JSON: load PATH, check LENGTH,
 // run LENGTH...
@@ -22,12 +24,14 @@ typedef struct encoder_program {
   etx_module module;
   etx_module_shared shared;
   etx_method* method;
+  size_t resident_bytes;
   int64_t ids[MOST_LENGTH];
 } encoder_program;
 
 static etx_status load_encoder(encoder_program* e, const char* path,
                                const etx_parallel* parallel, etx_diag* diag) {
-  const etx_module_options options = {.parallel = parallel};
+  const etx_module_options options = {.parallel = parallel,
+                                      .resident_bytes = e->resident_bytes};
   etx_planned_memory allocator;
   ETX_TRY(etx_module_open(&e->module, path, &options, diag));
   ETX_TRY(etx_module_shared_open(&e->shared, &e->module, diag));
@@ -91,10 +95,11 @@ static etx_status answer_line(encoder_program* e, char* line,
   return ETX_OK;
 }
 
-static int answer_lines(const etx_parallel* parallel) {
+static int answer_lines(const etx_parallel* parallel, size_t resident_bytes) {
   static encoder_program encoder;
   static char line[LINE_BYTES];
   int status = 0;
+  encoder.resident_bytes = resident_bytes;
   puts("{}");  // ready
   fflush(stdout);
   while (status == 0 && fgets(line, sizeof line, stdin) != NULL) {
@@ -117,8 +122,8 @@ int main(int argc, char** argv) {
   static _Alignas(16) uint8_t memory[8192];
   etx_thread_pool pool;
   etx_diag diag;
-  if (argc != 2) {
-    fputs("usage: bench_lengths THREADS\n", stderr);
+  if (argc != 3) {
+    fputs("usage: bench_lengths THREADS RESIDENT\n", stderr);
     return 2;
   }
   etx_diag_init(&diag);
@@ -128,7 +133,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "bench_lengths: %s\n", diag.text);
     return 1;
   }
-  const int status = answer_lines(&pool.parallel);
+  const int status = answer_lines(&pool.parallel, strtoul(argv[2], NULL, 10));
   etx_thread_pool_close(&pool);
   return status;
 }

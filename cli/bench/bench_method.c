@@ -222,7 +222,7 @@ static etx_status profile_calls(etx_bench_run* run, double seconds,
   const double start = etx_monotonic_clock_seconds();
   etx_status status = ETX_OK;
   size_t runs = 0;
-  etx_method_observe(run->method, &observer);
+  etx_run_session_observe(run->session, run->method, &observer);
   while (status == ETX_OK &&
          (runs < MIN_PROFILED_CALLS ||
           etx_monotonic_clock_seconds() - start < seconds)) {
@@ -232,7 +232,7 @@ static etx_status profile_calls(etx_bench_run* run, double seconds,
     end_run(&p);
     ++runs;
   }
-  etx_method_observe(run->method, NULL);
+  etx_run_session_observe(run->session, run->method, NULL);
   if (status == ETX_OK) collect(&p, result);
   return status;
 }

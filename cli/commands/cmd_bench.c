@@ -30,6 +30,7 @@ typedef struct bench_options {
   uint64_t threads;
   bool uses_regions;
   bool keeps_plan;
+  uint64_t resident_bytes;
   double seconds;
   bool restores;
   bool is_static;
@@ -83,6 +84,7 @@ static etx_status open_session(bench_context* b, const char* path,
       .threads = (size_t)b->options->threads,
       .uses_regions = b->options->uses_regions,
       .keeps_plan = b->options->keeps_plan,
+      .resident_bytes = (size_t)b->options->resident_bytes,
       .kernel_paths = b->options->kernels.items,
       .kernel_count = b->options->kernels.count};
   return etx_run_session_open(session, path, &session_options, &b->diag);
@@ -482,6 +484,11 @@ int etx_cmd_bench(int argc, char** argv) {
                    "leave values where they lie at the largest sizes; results "
                    "are bit-equal",
                    &options.keeps_plan),
+          ETX_BYTES("resident", 0, "BYTES",
+                    "keep so many bytes of the file in memory; what is behind "
+                    "them leaves it after each instruction that read it; "
+                    "results are bit-equal (default: all of the file)",
+                    &options.resident_bytes),
           ETX_REAL("seconds", 0, "X",
                    "how long to call each method (default: 1)",
                    &options.seconds),

@@ -32,6 +32,7 @@ typedef struct run_options {
   uint64_t threads;
   bool uses_regions;
   bool keeps_plan;
+  uint64_t resident_bytes;
   const char* profile;
   const char* trace_ops;
   bool json;
@@ -273,11 +274,13 @@ static etx_exit run_traced(etx_run_session* session, const run_options* options,
 // Checks options that exclude each other or would write over the program.
 static etx_exit check_records(const run_options* options, etx_diag* diag) {
   const char* const paths[] = {options->profile, options->trace_ops};
-  if (options->profile != NULL && options->trace_ops != NULL) {
+  if ((options->profile != NULL) + (options->trace_ops != NULL) +
+          (options->resident_bytes > 0) >
+      1) {
     return etx_usage_error_report(
         "run",
-        "--profile and --trace-ops both observe the instructions of a method; "
-        "give one of them");
+        "--profile, --trace-ops and --resident all observe the instructions of "
+        "a method; give one of them");
   }
   if (options->trace_ops != NULL && options->uses_regions) {
     return etx_usage_error_report(
@@ -330,6 +333,7 @@ static etx_exit run_file(const run_options* options) {
       .threads = (size_t)options->threads,
       .uses_regions = options->uses_regions,
       .keeps_plan = options->keeps_plan,
+      .resident_bytes = (size_t)options->resident_bytes,
       .kernel_paths = options->kernels.items,
       .kernel_count = options->kernels.count};
   const etx_status status =
@@ -389,6 +393,11 @@ int etx_cmd_run(int argc, char** argv) {
                    "leave values where they lie at the largest sizes; results "
                    "are bit-equal",
                    &options.keeps_plan),
+          ETX_BYTES("resident", 0, "BYTES",
+                    "keep so many bytes of the file in memory; what is behind "
+                    "them leaves it after each instruction that read it; "
+                    "results are bit-equal (default: all of the file)",
+                    &options.resident_bytes),
           ETX_TEXT("profile", 0, "FILE",
                    "write the call, or those of --case, as a trace for Chrome "
                    "and Perfetto: operators and memory",

@@ -76,6 +76,10 @@ static etx_status open_with_pool(etx_run_session* session,
   const size_t threads = options->threads == 0 ? 1 : options->threads;
   ETX_TRY(open_pool(session, threads, diag));
   session->region_limit = options->uses_regions ? threads : 0;
+  if (options->resident_bytes != 0) {
+    etx_resident_limit_init(&session->resident, session->file.program,
+                            options->resident_bytes);
+  }
   const etx_status status = open_program(session, options, diag);
   if (status != ETX_OK) close_pool(session);
   return status;
@@ -94,6 +98,11 @@ etx_status etx_run_session_open(etx_run_session* session, const char* path,
                                 const etx_run_session_options* options,
                                 etx_diag* diag) {
   memset(session, 0, sizeof *session);
+  if (options->uses_regions && options->resident_bytes != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "--resident observes the instructions one by one, so "
+                         "it cannot be combined with --parallel-regions");
+  }
   ETX_TRY(check_paths(options->data_paths, options->data_count, diag));
   ETX_TRY(etx_kernel_set_open(&session->kernels, options->kernel_paths,
                               options->kernel_count, diag));
@@ -174,6 +183,13 @@ etx_status etx_run_session_method(etx_run_session* session, const char* name,
   return ETX_OK;
 }
 
+void etx_run_session_observe(etx_run_session* session, etx_method* method,
+                             const etx_run_observer* observer) {
+  session->resident.inner = observer;
+  if (session->resident.released.size == 0)
+    etx_method_observe(method, observer);
+}
+
 etx_status etx_run_session_run(etx_run_session* session, etx_method* method,
                                etx_diag* diag) {
   if (session->trace != NULL) {
@@ -184,5 +200,6 @@ etx_status etx_run_session_run(etx_run_session* session, etx_method* method,
                                    &session->pool.launcher,
                                    session->region_limit, diag));
   }
+  etx_resident_limit_observe(&session->resident, method);
   return etx_method_run(method, diag);
 }

@@ -14,9 +14,10 @@
 typedef struct etx_run_session_options {
   const char* const* data_paths;  // data files (.ptd) of the program
   size_t data_count;
-  size_t threads;     // for its kernels; 0 counts as 1
-  bool uses_regions;  // independent parts of methods run on these threads
-  bool keeps_plan;    // values lie where they lie at the largest sizes
+  size_t threads;         // for its kernels; 0 counts as 1
+  bool uses_regions;      // independent parts of methods run on these threads
+  bool keeps_plan;        // values lie where they lie at the largest sizes
+  size_t resident_bytes;  // of the file, see resident_limit.h; 0: all stay
   const char* const* kernel_paths;  // libraries of kernels (kernel_library.h)
   size_t kernel_count;
 } etx_run_session_options;
@@ -27,8 +28,9 @@ typedef struct etx_run_session {
   etx_thread_pool pool;
   void* pool_memory;
   etx_module module;
-  etx_module_shared shared;  // has the initial values after opening
-  size_t region_limit;       // parallel regions at a time; 0: methods use none
+  etx_module_shared shared;     // has the initial values after opening
+  etx_resident_limit resident;  // of the program file
+  size_t region_limit;  // parallel regions at a time; 0: methods use none
   etx_module_regions regions;  // their memory
   etx_run_trace* trace;  // records what methods use, set by the caller after
                          // opening; NULL: nothing is recorded
@@ -47,6 +49,11 @@ ETX_MUST_USE etx_status etx_run_session_method(etx_run_session* session,
                                                const char* name,
                                                etx_method** out_method,
                                                etx_diag* diag);
+
+// Observes the following runs of a method, beside what limits the resident
+// bytes. NULL ends it.
+void etx_run_session_observe(etx_run_session* session, etx_method* method,
+                             const etx_run_observer* observer);
 
 // Runs a method whose inputs are set, with regions if the session was opened
 // with them and records no trace.

@@ -68,6 +68,7 @@ class Program:
       parallel_regions: True if independent parts of a method run at the same time.
       keep_plan: True if methods use the memory of their largest sizes at all sizes.
       kernels: shared libraries with kernels of your own operators.
+      resident_bytes: how much of the file stays in memory; None: all of it.
       methods: MethodInfo by name; those that etx adds itself are left out.
       constants: values of constant methods by name.
       state: StateInfo by full name; empty for files of the stock exporter.
@@ -81,11 +82,13 @@ class Program:
         self, path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
         parallel_regions: bool = False, keep_plan: bool = False,
         kernels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        resident_bytes: int | None = None,
     ) -> None:
         self.path = Path(path).absolute()
         self.threads = threads
         self.parallel_regions = bool(parallel_regions)
         self.keep_plan = bool(keep_plan)
+        self.resident_bytes = resident_bytes
         self.kernels = tuple(Path(item).absolute() for item in paths_of(kernels))
         self._data = tuple(Path(item).absolute() for item in data)
         self._marks = _marks_of((self.path, *self._data))
@@ -93,7 +96,7 @@ class Program:
         try:
             self._native = _runtime.File(
                 bytes_of(self.path), threads, data_paths, self.parallel_regions, self.keep_plan,
-                tuple(map(bytes_of, self.kernels)),
+                tuple(map(bytes_of, self.kernels)), resident_bytes or 0,
             )
         except _errors.FileError as refused:
             # The library was given bytes and has no path for its message.
@@ -259,7 +262,9 @@ class Program:
             self.__dict__.pop("fingerprint", None)  # computed again from the new bytes
         data = tuple(map(str, self._data))
         kernels = tuple(map(str, self.kernels))
-        options = (self.threads, data, self.parallel_regions, self.keep_plan, kernels)
+        options = (
+            self.threads, data, self.parallel_regions, self.keep_plan, kernels, self.resident_bytes,
+        )
         return _open_again, (str(self.path), self.fingerprint, *options)
 
     def __repr__(self) -> str:
@@ -273,6 +278,7 @@ def load(
     path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = (),
     parallel_regions: bool = False, keep_plan: bool = False,
     kernels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    resident_bytes: int | None = None,
 ) -> Program:
     """Maps a program file (.pte, of etx or of the stock exporter) and verifies it.
 
@@ -289,6 +295,11 @@ def load(
         Results are the same.
       kernels: shared libraries with kernels of your own operators
         (docs/custom-operators.md). Loading a library runs its code.
+      resident_bytes: how many bytes at the start of the file, at least 1, stay in
+        memory once they were read. Weights behind them are let go after each
+        instruction that read them, so that a model may have more weights than the
+        device has memory (docs/memory.md). Results are the same. None: all of the
+        file stays.
 
     Raises:
       HostError: the file cannot be read.
@@ -300,9 +311,19 @@ def load(
     """
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         raise _errors.ArgumentError(f"'threads' is {threads!r}, expected a number from 1 on")
+    if resident_bytes is not None:
+        if not isinstance(resident_bytes, int) or not 1 <= resident_bytes < 1 << 63:
+            raise _errors.ArgumentError(
+                f"'resident_bytes' is {resident_bytes!r}, expected a number of bytes from 1 on"
+            )
+        if parallel_regions:
+            raise _errors.ArgumentError(
+                "'resident_bytes' lets go of weights between instructions that run one by one, "
+                "so it cannot be combined with 'parallel_regions'"
+            )
     return Program(
         path, threads=threads, data=data, parallel_regions=parallel_regions,
-        keep_plan=keep_plan, kernels=kernels,
+        keep_plan=keep_plan, kernels=kernels, resident_bytes=resident_bytes,
     )
 
 
@@ -331,12 +352,12 @@ def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
 
 def _open_again(
     path: str, fingerprint: str, threads: int, data: tuple[str, ...], parallel_regions: bool,
-    keep_plan: bool, kernels: tuple[str, ...],
+    keep_plan: bool, kernels: tuple[str, ...], resident_bytes: int | None,
 ) -> Program:
     """Unpickles a program."""
     program = Program(
         path, threads=threads, data=data, parallel_regions=parallel_regions,
-        keep_plan=keep_plan, kernels=kernels,
+        keep_plan=keep_plan, kernels=kernels, resident_bytes=resident_bytes,
     )
     if program.fingerprint != fingerprint:
         raise _errors.FileError(

@@ -98,7 +98,8 @@ static etx_status open_checked(etx_py_file* file, const char* path,
 }
 
 static bool open_module(etx_py_file* file, const char* path, PyObject* data,
-                        bool keeps_plan, etx_diag* diag) {
+                        bool keeps_plan, size_t resident_bytes,
+                        etx_diag* diag) {
   const char** paths = NULL;
   size_t count = 0;
   etx_status status = ETX_OK;
@@ -110,6 +111,7 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
       .data_paths = paths,
       .data_path_count = count,
       .parallel = file->pool_memory == NULL ? NULL : &file->pool.parallel,
+      .resident_bytes = resident_bytes,
   };
   Py_BEGIN_ALLOW_THREADS status = open_checked(file, path, &options, diag);
   Py_END_ALLOW_THREADS PyMem_Free((void*)paths);
@@ -119,19 +121,22 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
 }
 
 // File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool,
-//      keeps_plan: bool, kernels: tuple[bytes, ...])
+//      keeps_plan: bool, kernels: tuple[bytes, ...], resident_bytes: int)
+// Without `resident_bytes`, 0, all of the file stays in memory.
 static PyObject* file_new(PyTypeObject* type, PyObject* args,
                           PyObject* kwargs) {
   const char* path = NULL;
   Py_ssize_t threads = 1;
   int regions = 0;
   int keeps_plan = 0;
+  Py_ssize_t resident = 0;
   PyObject* data = NULL;
   PyObject* kernels = NULL;
   etx_diag diag;
   (void)kwargs;
-  if (!PyArg_ParseTuple(args, "ynO!ppO!", &path, &threads, &PyTuple_Type, &data,
-                        &regions, &keeps_plan, &PyTuple_Type, &kernels)) {
+  if (!PyArg_ParseTuple(args, "ynO!ppO!n", &path, &threads, &PyTuple_Type,
+                        &data, &regions, &keeps_plan, &PyTuple_Type, &kernels,
+                        &resident)) {
     return NULL;
   }
   const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -143,7 +148,8 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
     return NULL;
   }
   if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
-      !open_module(file, path, data, keeps_plan != 0, &diag)) {
+      !open_module(file, path, data, keeps_plan != 0,
+                   resident < 0 ? 0 : (size_t)resident, &diag)) {
     close_threads(file);
     etx_kernel_set_close(&file->kernels);
     Py_DECREF((PyObject*)file);

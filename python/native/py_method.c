@@ -83,6 +83,8 @@ static etx_status run(etx_py_method* self, const etx_py_input* inputs,
     ETX_TRY(etx_method_set_value(self->method, i, &inputs[i].value, diag));
   }
   ETX_TRY(use_regions(self, diag));
+  etx_resident_limit_observe(&self->session->file->module.resident,
+                             self->method);
   return etx_method_run(self->method, diag);
 }
 

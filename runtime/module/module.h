@@ -25,6 +25,7 @@
 #define ETX_RUNTIME_MODULE_MODULE_H
 
 #include "runtime/method.h"
+#include "runtime/module/resident_limit.h"
 #include "shared_memory/shared_memory.h"
 
 // The functions that allocate and free memory. Both get `context`.
@@ -60,6 +61,10 @@ typedef struct etx_module_options {
   // Threads for its kernels, such as a pool's (runtime/threads/), which must
   // outlive the module. NULL: what the limits say, or one.
   const etx_parallel* parallel;
+  // Bytes at the start of the file that stay in memory once they were read;
+  // what is behind them is let go after each instruction that read it
+  // (resident_limit.h). 0: all of the file stays. For files opened by path.
+  size_t resident_bytes;
 } etx_module_options;
 
 struct etx_module_method;  // one loaded method and its memory
@@ -77,9 +82,10 @@ typedef struct etx_module {
   // One block for all methods, as large as the largest needs; NULL for a stock
   // file, whose methods have one each.
   void* scratch;
-  size_t scratch_size;    // bytes
-  void* temporary;        // one block for all methods
-  size_t temporary_size;  // bytes
+  size_t scratch_size;          // bytes
+  void* temporary;              // one block for all methods
+  size_t temporary_size;        // bytes
+  etx_resident_limit resident;  // observes its methods; all zero: none
 } etx_module;
 
 // One session of state over a module, in memory of its own.
@@ -97,7 +103,8 @@ typedef struct etx_module_shared {
 ETX_MUST_USE etx_status etx_module_open(etx_module* module, const char* path,
                                         const etx_module_options* options,
                                         etx_diag* diag);
-// The same for bytes that the caller keeps (aligned to 16).
+// The same for bytes that the caller keeps (aligned to 16). ETX_BAD_ARGUMENT:
+// the options have `resident_bytes`.
 ETX_MUST_USE etx_status etx_module_open_bytes(etx_module* module,
                                               etx_bytes file,
                                               const etx_module_options* options,

@@ -18,4 +18,9 @@ void etx_module_file_unmap(etx_bytes file);
 // read.
 void etx_module_file_ask_large_pages(etx_bytes file);
 
+// Tells the host that the process does not need this part of a mapped file in
+// memory now. Pages that lie whole in it leave the process's memory and are
+// read again when they are used.
+void etx_module_file_release(etx_bytes part);
+
 #endif

@@ -28,6 +28,17 @@ void etx_module_file_ask_large_pages(etx_bytes file) {
 #endif
 }
 
+void etx_module_file_release(etx_bytes part) {
+#ifdef MADV_DONTNEED
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t start = ((uintptr_t)part.data + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)part.data + part.size) / page * page;
+  if (start < end) (void)madvise((void*)start, end - start, MADV_DONTNEED);
+#else
+  (void)part;
+#endif
+}
+
 static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
                                 etx_diag* diag) {
   struct stat status;

@@ -15,6 +15,8 @@ enum { FILE_ALIGNMENT = 64 };
 
 void etx_module_file_ask_large_pages(etx_bytes file) { (void)file; }
 
+void etx_module_file_release(etx_bytes part) { (void)part; }
+
 static etx_status fail_with(int error, const char* path, const char* what,
                             etx_diag* diag) {
   return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what, path,

@@ -264,6 +264,7 @@ static etx_status load_method(etx_module* module, const char* name,
   }
   entry->next = module->methods;
   module->methods = entry;
+  etx_resident_limit_observe(&module->resident, &entry->method);
   return ETX_OK;
 }
 

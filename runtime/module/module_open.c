@@ -72,8 +72,8 @@ static etx_status open_data(etx_module* module,
 static etx_status open_bytes(etx_module* module, etx_bytes file,
                              const etx_module_options* options,
                              etx_diag* diag) {
-  static const etx_module_options no_options = {NULL, NULL, NULL,
-                                                NULL, 0,    NULL};
+  static const etx_module_options no_options = {NULL, NULL, NULL, NULL,
+                                                0,    NULL, 0};
   if (options == NULL) options = &no_options;
   etx_limits limits;
   memset(&limits, 0, sizeof limits);
@@ -96,6 +96,13 @@ static etx_status open_bytes(etx_module* module, etx_bytes file,
 etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
                                  const etx_module_options* options,
                                  etx_diag* diag) {
+  if (options != NULL && options->resident_bytes != 0) {
+    return etx_diag_seal(
+        diag, etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                            "'resident_bytes' is %z, but only a file that is "
+                            "opened by its path can leave memory; set it to 0",
+                            options->resident_bytes));
+  }
   return etx_diag_seal(diag, open_bytes(module, file, options, diag));
 }
 
@@ -104,9 +111,12 @@ static etx_status open_path(etx_module* module, const char* path,
   etx_bytes file;
   memset(module, 0, sizeof *module);
   ETX_TRY(etx_module_file_map(path, &file, diag));
-  const etx_status status = etx_module_open_bytes(module, file, options, diag);
+  const etx_status status = open_bytes(module, file, options, diag);
   if (status == ETX_OK) {
     module->is_mapped = true;
+    if (options != NULL && options->resident_bytes != 0) {
+      etx_resident_limit_init(&module->resident, file, options->resident_bytes);
+    }
     return ETX_OK;
   }
   etx_module_file_unmap(file);
@@ -124,6 +134,9 @@ void etx_module_share(etx_module* module, const etx_module* owner) {
   module->program = owner->program;
   module->memory = owner->memory;
   module->file = owner->file;
+  if (owner->resident.released.size == 0) return;
+  etx_resident_limit_init(&module->resident, owner->file,
+                          owner->file.size - owner->resident.released.size);
 }
 
 void etx_module_close(etx_module* module) {
@@ -180,6 +193,7 @@ static etx_status execute(etx_module* module, const char* name,
   for (size_t i = 0; i < input_count; ++i) {
     ETX_TRY(etx_method_set_value(method, i, &inputs[i], diag));
   }
+  etx_resident_limit_observe(&module->resident, method);
   return etx_method_run(method, diag);
 }
 

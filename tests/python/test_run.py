@@ -217,24 +217,28 @@ def test_worker_processes_map_the_same_program(programs, method):
     assert sums == [200.0 * i for i in range(6)]
 
 
-def _resident(program, barrier, queue):
-    """Returns which part of the file's pages is this process's own share."""
-    program.session().multiply(np.ones((1, 1024), np.float32))
-    barrier.wait(60)
-    share = 0
+def _pages_of(program, key):
+    """The bytes of the file's pages that this process has in memory, by the key of smaps."""
+    found = 0
     is_file = False
     for line in open("/proc/self/smaps"):
         if "-" in line.split(" ")[0]:
             is_file = line.rstrip().endswith(str(program.path))
-        elif is_file and line.startswith("Pss:"):
-            share += int(line.split()[1]) * 1024
-    queue.put(share)
+        elif is_file and line.startswith(key):
+            found += int(line.split()[1]) * 1024
+    return found
+
+
+def _resident(program, barrier, queue):
+    """Returns which part of the file's pages is this process's own share."""
+    program.session().multiply(np.ones((1, 1024), np.float32))
+    barrier.wait(60)
+    queue.put(_pages_of(program, "Pss:"))
     barrier.wait(60)
 
 
-def test_weights_are_in_memory_once(tmp_path):
-    if not os.path.exists("/proc/self/smaps"):
-        pytest.skip("this system does not tell")
+def _big_program(tmp_path):
+    """A product with 16 MB of weights."""
     from conftest import make_program
 
     folder = tmp_path / "big"
@@ -252,7 +256,14 @@ def test_weights_are_in_memory_once(tmp_path):
         "nodes:\n  - {out: y, op: aten.linear.default, args: [x, w]}\n"
         "outputs: [y]\nmutates: {}\n"
     )
-    program = etx.load(make_program(folder, tmp_path / "big.pte"))
+    return make_program(folder, tmp_path / "big.pte"), weight
+
+
+def test_weights_are_in_memory_once(tmp_path):
+    if not os.path.exists("/proc/self/smaps"):
+        pytest.skip("this system does not tell")
+    path, weight = _big_program(tmp_path)
+    program = etx.load(path)
     context = get_context("fork")
     barrier, queue = context.Barrier(4), context.Queue()
     workers = [
@@ -264,6 +275,38 @@ def test_weights_are_in_memory_once(tmp_path):
     for worker in workers:
         worker.join(60)
     assert weight.nbytes * 0.7 < sum(shares) < weight.nbytes * 1.2, shares
+
+
+def test_weights_leave_memory(tmp_path):
+    """With a limit, 16 MB of weights are gone after a call; the result is the same."""
+    if not os.path.exists("/proc/self/smaps"):
+        pytest.skip("this system does not tell")
+    path, weight = _big_program(tmp_path)
+    row = np.random.default_rng(2).random((1, 1024), np.float32)
+    results, pages = [], []
+    for limit in (None, 1, 4 << 20):
+        program = etx.load(path, resident_bytes=limit)
+        session = program.session()
+        for _ in range(2):
+            results.append(session.multiply(row))
+        pages.append(_pages_of(program, "Rss:"))
+        with session.profile() as profile:
+            results.append(session.multiply(row))
+        results.append(session.multiply(row))
+        assert profile and _pages_of(program, "Rss:") <= pages[-1]
+        again = pickle.loads(pickle.dumps(program))
+        assert again.resident_bytes == limit
+        for item in (session, program, again):
+            item.close()
+    # Pages at the borders may be large ones, of 2 MB.
+    assert pages[0] >= weight.nbytes and pages[1] <= 4 << 20, pages
+    assert 3 << 20 < pages[2] <= 8 << 20, pages
+    for result in results[1:]:
+        np.testing.assert_array_equal(results[0], result)
+    with pytest.raises(etx.ArgumentError, match="resident_bytes"):
+        etx.load(path, resident_bytes=0)
+    with pytest.raises(etx.ArgumentError, match="parallel_regions"):
+        etx.load(path, threads=2, parallel_regions=True, resident_bytes=1)
 
 
 def test_eight_threads_with_eight_sessions(programs):

@@ -335,6 +335,23 @@ static void every_command_has_help(void** state) {
   command_expect(2, WORDS(ETX));
 }
 
+// Recorded calls agree when no page of the file stays in memory.
+static void the_file_may_leave_memory(void** state) {
+  (void)state;
+  command_expect(0, WORDS(ETX, "run", kv, "--resident", "1", "--case",
+                          ETX_TEST_DATA "/pt2/kv"));
+  command_expect_err(
+      2,
+      WORDS(ETX, "run", kv, "--smoke", "--resident", "1", "--parallel-regions"),
+      "--resident observes the instructions one by one");
+  command_expect_err(2,
+                     WORDS(ETX, "run", kv, "--smoke", "--resident", "1",
+                           "--trace-ops", "use.yaml"),
+                     "--trace-ops and --resident");
+  command_expect_err(2, WORDS(ETX, "run", kv, "--smoke", "--resident", "much"),
+                     "--resident");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_state_can_be_written),
@@ -354,6 +371,7 @@ int main(void) {
       cmocka_unit_test(operators_are_listed),
       cmocka_unit_test(a_closed_pipe_ends_with_sigpipe),
       cmocka_unit_test(calls_run_on_several_threads),
+      cmocka_unit_test(the_file_may_leave_memory),
       cmocka_unit_test(codes_are_explained),
       cmocka_unit_test(every_command_has_help),
   };

@@ -188,15 +188,19 @@ static void loading_does_not_write_scratch(void** state) {
   end(&f);
 }
 
+static void write_file(char* path, etx_bytes file) {
+  const int out = mkstemp(path);
+  assert_true(out >= 0);
+  assert_int_equal(write(out, file.data, file.size), file.size);
+  close(out);
+}
+
 static void a_file_is_mapped_and_closed(void** state) {
   (void)state;
   test_program* p = counter_program(true, false);
   const etx_bytes file = test_file(p);
   char path[] = "/tmp/etx_module_XXXXXX";
-  const int out = mkstemp(path);
-  assert_true(out >= 0);
-  assert_int_equal(write(out, file.data, file.size), file.size);
-  close(out);
+  write_file(path, file);
   etx_module module;
   const etx_module_options options = {.kernels = &test_few_kernels};
   assert_ok(etx_module_open(&module, path, &options, &diag));
@@ -301,6 +305,43 @@ static void sessions_may_start_with_zeros(void** state) {
   end(&f);
 }
 
+// The file's constants are in memory again for every call, and the bits are the
+// same. How much is resident is tested in tests/python.
+static void a_file_may_leave_memory(void** state) {
+  (void)state;
+  module_fixture f;
+  char path[] = "/tmp/etx_module_XXXXXX";
+  start(&f, true);
+  write_file(path, test_file(f.p));
+  etx_module_close(&f.module);
+  f.options.resident_bytes = 1;
+  assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+  etx_module shared;
+  etx_module_share(&shared, &f.module);
+  assert_int_equal(shared.resident.released.size, f.module.file.size - 1);
+  etx_module_close(&shared);
+  add(&f, 4);
+  add(&f, 4);
+  const etx_value* value = NULL;
+  assert_ok(etx_module_output(&f.module, "add", 0, &value, &diag));
+  assert_true(*(const float*)value->as.tensor.data == 9);
+  end(&f);
+  remove(path);
+}
+
+// Memory of the heap would lose its content.
+static void bytes_of_a_caller_stay(void** state) {
+  (void)state;
+  module_fixture f;
+  etx_module module;
+  start(&f, true);
+  f.options.resident_bytes = 1;
+  assert_refused(
+      etx_module_open_bytes(&module, test_file(f.p), &f.options, &diag),
+      ETX_BAD_ARGUMENT, "'resident_bytes' is 1");
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_of_one_session_share_state),
@@ -313,6 +354,8 @@ int main(void) {
       cmocka_unit_test(a_method_that_is_not_loaded_has_no_outputs),
       cmocka_unit_test(sessions_may_start_with_zeros),
       cmocka_unit_test(scratch_is_one_block_for_all_methods),
+      cmocka_unit_test(a_file_may_leave_memory),
+      cmocka_unit_test(bytes_of_a_caller_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,17 @@ struct etx_call {
   int64_t prepared[6];                // whatever prepare leaves for run
 };
 
+// What `run` of a prepared call may refuse because of elements or numbers that
+// it reads, such as an index out of range. A method asks this before it writes
+// state, as far as these values are known then, so that a refused run leaves
+// the state as it was.
+typedef struct etx_kernel_check {
+  uint64_t reads;  // a bit for each argument that `refuse` reads
+  // Refuses what `run` would refuse. Writes nothing, and uses neither temporary
+  // memory nor `prepared`.
+  etx_status (*refuse)(const etx_call* call);
+} etx_kernel_check;
+
 // The kernel of an operator.
 typedef struct etx_kernel {
   const etx_op* op;             // which it computes: a row of op_schema.h, or
@@ -96,6 +107,9 @@ typedef struct etx_kernel {
   etx_kernel_function prepare;  // chooses the call's `run`
   // NULL, or states the bytes of temporary memory for the sizes of `call`.
   etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
+  // NULL: `run` refuses nothing that it reads from an argument, or only while
+  // it writes.
+  const etx_kernel_check* check;
 } etx_kernel;
 
 struct etx_method;

@@ -4,7 +4,8 @@
 //   static etx_status run_scale(etx_call* call) { ... }
 //   static etx_status prepare_scale(etx_call* call) { ...call->run = ...; }
 //
-//   static const etx_kernel rows[] = {{&my_scale_out.op, prepare_scale, NULL}};
+//   static const etx_kernel rows[] = {
+//       {&my_scale_out.op, prepare_scale, NULL, NULL}};
 //   static const etx_kernel_table table = {.kernels = rows, .count = 1};
 //   ETX_KERNEL_LIBRARY(&table)
 //
@@ -22,7 +23,7 @@
 #include "runtime/kernel.h"
 
 // Grows when a structure below, or what a call of a kernel means, changes.
-#define ETX_KERNEL_LIBRARY_VERSION 1
+#define ETX_KERNEL_LIBRARY_VERSION 2
 
 // What a library defines under the name `etx_kernels`. The sizes are those of
 // the headers that it was compiled with: a library is refused where another

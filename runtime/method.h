@@ -118,6 +118,8 @@ struct etx_method {
   struct etx_method_step* steps;      // records that run, in order
   size_t step_count;                  // of steps
   size_t first_state_step;     // first step that writes state, or SIZE_MAX
+  uint32_t first_check;        // record: see state_checks.h
+  bool has_new_steps;          // since first_check was set
   bool is_prepared;            // steps are ready for the present input sizes
   bool prepares_during_run;    // some records are prepared during the run
   bool inputs_moved;           // an input has a new address since the last run
@@ -150,10 +152,12 @@ struct etx_method {
   etx_planned_memory state;  // data NULL: the method has none
   etx_random_stream* random;         // the random numbers of its operators
   const etx_run_observer* observer;  // NULL: none
-  // Runs all steps; returns the position of the one that failed, or step_count.
-  // A pointer, so that an image that never calls etx_method_observe does not
-  // link the loop with an observer.
-  size_t (*run_all)(const etx_method* method, etx_status* out_status);
+  // Runs the steps from `first` to `end`, which is the number of steps or
+  // first_state_step; returns the position of the one that failed, or `end`. A
+  // pointer, so that an image that never calls etx_method_observe does not link
+  // the loop with an observer.
+  size_t (*run_range)(const etx_method* method, size_t first, size_t end,
+                      etx_status* out_status);
   etx_pte_plan plan;                           // in the file
   struct etx_scratch_member* scratch_members;  // by tensor
   struct etx_layout_block* scratch_blocks;     // those of each layout in turn
@@ -171,7 +175,7 @@ struct etx_method {
   size_t scratch_given;    // `scratch` and `temporary` state the bytes at the
   size_t temporary_given;  // upper bounds; these are what the caller gave
   struct etx_method_regions*
-      regions;  // set if run_all is the loop with regions
+      regions;  // set if run_range is the loop with regions
   struct etx_method_variants* variants;  // in use (variants.h); NULL: none
   // Returns the variant that runs at the present sizes, or the method itself. A
   // pointer, so that an image without variants does not link it. NULL: there

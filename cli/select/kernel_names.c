@@ -1,5 +1,6 @@
 #include "cli/select/kernel_names.h"
 
+#include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 
 // The second argument after expansion, as a text.
@@ -9,9 +10,11 @@
 static const struct {
   const char* symbol;
   const char* temporary;  // "" for none
+  const char* check;      // "" for none, otherwise with "&"
 } names[ETX_OP_COUNT] = {
 #define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
-  {#symbol, EXPANDED_TEXT(ETX_TEMPORARY_##symbol, , )},
+  {#symbol, EXPANDED_TEXT(ETX_TEMPORARY_##symbol, , ),                      \
+   EXPANDED_TEXT(ETX_CHECK_##symbol, , )},
 #include "format/ops/op_schema.def"
 #undef OP
 };
@@ -20,4 +23,8 @@ const char* etx_kernel_symbol(etx_op_id op) { return names[op].symbol; }
 
 const char* etx_kernel_temporary_name(etx_op_id op) {
   return names[op].temporary[0] == '\0' ? NULL : names[op].temporary;
+}
+
+const char* etx_kernel_check_name(etx_op_id op) {
+  return names[op].check[0] == '\0' ? NULL : names[op].check + 1;
 }

@@ -12,4 +12,7 @@ const char* etx_kernel_symbol(etx_op_id op);
 // The function that states the kernel's temporary bytes; NULL if it needs none.
 const char* etx_kernel_temporary_name(etx_op_id op);
 
+// The etx_kernel_check of the kernel; NULL if it has none.
+const char* etx_kernel_check_name(etx_op_id op);
+
 #endif

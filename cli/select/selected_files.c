@@ -30,7 +30,7 @@ static etx_status put_own_rows(const etx_selected_build* build,
     ETX_TRY(etx_operator_identifier_write(build->ops[i], sink));
     ETX_TRY(put(sink, ".op, "));
     ETX_TRY(etx_operator_identifier_write(build->ops[i], sink));
-    ETX_TRY(put(sink, "_prepare, NULL},\n"));
+    ETX_TRY(put(sink, "_prepare, NULL, NULL},\n"));
   }
   return ETX_OK;
 }
@@ -41,9 +41,12 @@ static etx_status put_rows(const etx_selected_build* build,
   for (size_t i = 0; i < first_own(build); ++i) {
     const etx_op_id op = build->ops[i]->id;
     const char* const temporary = etx_kernel_temporary_name(op);
-    ETX_TRY(put(sink, "    {&etx_op_row_%s, etx_kernel_%s_prepare, %s},\n",
+    const char* const check = etx_kernel_check_name(op);
+    ETX_TRY(put(sink,
+                "    {&etx_op_row_%s, etx_kernel_%s_prepare, %s, %s%s},\n",
                 etx_kernel_symbol(op), etx_kernel_symbol(op),
-                temporary == NULL ? "NULL" : temporary));
+                temporary == NULL ? "NULL" : temporary,
+                check == NULL ? "" : "&", check == NULL ? "NULL" : check));
   }
   ETX_TRY(put_own_rows(build, sink));
   ETX_TRY(put(sink,
@@ -86,24 +89,33 @@ static etx_status put_advice(const etx_selected_build* build,
              "    ETX_MESSAGES ? etx_missing_cells_check : NULL,\n};\n\n");
 }
 
-// Declares the functions of the rows. A function that several kernels share is
-// declared once.
+// True if no kernel before position `i` of the build has this name.
+static bool is_new_name(const etx_selected_build* build, size_t i,
+                        const char* (*name_of)(etx_op_id op)) {
+  const char* const name = name_of(build->ops[i]->id);
+  for (size_t k = 0; name != NULL && k < i; ++k) {
+    const char* const other = name_of(build->ops[k]->id);
+    if (other != NULL && strcmp(other, name) == 0) return false;
+  }
+  return name != NULL;
+}
+
+// Declares what the rows refer to. What several kernels share is declared once.
 static etx_status put_declarations(const etx_selected_build* build,
                                    const etx_sink* sink) {
   for (size_t i = 0; i < first_own(build); ++i) {
     const etx_op_id op = build->ops[i]->id;
-    const char* const temporary = etx_kernel_temporary_name(op);
     ETX_TRY(put(sink, "etx_status etx_kernel_%s_prepare(etx_call* call);\n",
                 etx_kernel_symbol(op)));
-    bool is_new = temporary != NULL;
-    for (size_t k = 0; is_new && k < i; ++k) {
-      const char* const other = etx_kernel_temporary_name(build->ops[k]->id);
-      is_new = other == NULL || strcmp(other, temporary) != 0;
+    if (is_new_name(build, i, etx_kernel_temporary_name)) {
+      ETX_TRY(put(sink,
+                  "etx_status %s(const etx_call* call, size_t* out_bytes);\n",
+                  etx_kernel_temporary_name(op)));
     }
-    if (!is_new) continue;
-    ETX_TRY(put(sink,
-                "etx_status %s(const etx_call* call, size_t* out_bytes);\n",
-                temporary));
+    if (is_new_name(build, i, etx_kernel_check_name)) {
+      ETX_TRY(put(sink, "extern const etx_kernel_check %s;\n",
+                  etx_kernel_check_name(op)));
+    }
   }
   for (size_t i = first_own(build); i < build->count; ++i) {
     ETX_TRY(put(sink, "\n"));

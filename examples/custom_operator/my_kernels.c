@@ -94,10 +94,10 @@ etx_status my_track_out_prepare(etx_call* call) {
 // build of `etx select` has its own table, which names the functions above.
 
 static const etx_kernel rows[] = {
-    {&my_scale_out.op, my_scale_out_prepare, NULL},
-    {&my_halves_out.op, my_halves_out_prepare, NULL},
-    {&my_accumulate.op, my_accumulate_prepare, NULL},
-    {&my_track_out.op, my_track_out_prepare, NULL},
+    {&my_scale_out.op, my_scale_out_prepare, NULL, NULL},
+    {&my_halves_out.op, my_halves_out_prepare, NULL, NULL},
+    {&my_accumulate.op, my_accumulate_prepare, NULL, NULL},
+    {&my_track_out.op, my_track_out_prepare, NULL, NULL},
 };
 const etx_kernel_table my_kernels = {.kernels = rows,
                                      .count = sizeof rows / sizeof *rows};

@@ -5,6 +5,7 @@
 #include "runtime/kernel.h"
 
 #include "runtime/built_loops.h"
+#include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/registry/type_bound_kernels.h"
@@ -22,6 +23,7 @@ static etx_status prepare_left_out(etx_call* call) {
 }
 
 #define NO_TEMPORARY ((etx_status(*)(const etx_call*, size_t*))0)
+#define NO_CHECK ((const etx_kernel_check*)0)
 #define IS_BUILT(symbol) EXPANDED(ETX_NEEDS_##symbol, true, )
 
 static const etx_kernel rows[ETX_OP_COUNT] = {
@@ -29,7 +31,8 @@ static const etx_kernel rows[ETX_OP_COUNT] = {
   {&etx_op_row_##symbol,                                                    \
    IS_BUILT(symbol) ? etx_kernel_##symbol##_prepare : prepare_left_out,     \
    IS_BUILT(symbol) ? EXPANDED(ETX_TEMPORARY_##symbol, NO_TEMPORARY, )      \
-                    : NO_TEMPORARY},
+                    : NO_TEMPORARY,                                         \
+   IS_BUILT(symbol) ? EXPANDED(ETX_CHECK_##symbol, NO_CHECK, ) : NO_CHECK},
 #include "format/ops/op_schema.def"
 #undef OP
 };

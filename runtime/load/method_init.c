@@ -275,7 +275,8 @@ static etx_status init(etx_method* method, const etx_program* program,
   etx_memory_needed needed;
   ETX_TRY(etx_method_layout_find(&loaded, program, name, diag));
   loaded.first_state_step = SIZE_MAX;
-  loaded.run_all = etx_method_run_all;
+  loaded.first_check = ETX_NO_INDEX;
+  loaded.run_range = etx_method_run_range;
   ETX_TRY(check_delegates(&loaded, diag));
   ETX_TRY(check_devices(&loaded, diag));
   etx_operator_cache operators;

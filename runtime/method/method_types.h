@@ -42,6 +42,8 @@ enum {
   ETX_MARK_STAYS_LATE = 8,  // late in every shape phase: ETX_MARK_LATE << 1
   ETX_MARK_COMPUTED = 16,   // for number_scopes.c: some record computes it,
   ETX_MARK_CLOSED = 32,     // and a later record may run without that one
+  ETX_MARK_CHANGED = 64,  // for state_checks.c, of tensors, too: it is written
+                          // at the first write of state or later
 };
 
 // Bits of etx_method_tensor.late. Those that stay are set in every shape phase.
@@ -134,7 +136,7 @@ typedef struct etx_method_record {
                              // operator, or ETX_NO_INDEX
   uint32_t to;               // move: target value. Jump: destination, in the
                              // chain, at most its length. Scalar: see
-                             // number_scopes.c
+                             // number_scopes.c. Kernel: see state_checks.c
   uint32_t instruction;      // position in its chain
   uint8_t kind;              // etx_record_kind
   bool has_fixed_sizes;      // needs to be prepared only once

@@ -329,12 +329,14 @@ static size_t run_group(const etx_method* method, size_t first,
   return failed->failed;
 }
 
-static size_t run_all_regions(const etx_method* method,
-                              etx_status* out_status) {
+// A step that writes state is in no group, so no group goes beyond `limit`.
+static size_t run_range_regions(const etx_method* method, size_t first,
+                                size_t limit, etx_status* out_status) {
   const struct etx_method_regions* const all = method->regions;
-  const size_t count = method->step_count;
-  if (count != all->step_count) return etx_method_run_all(method, out_status);
-  for (size_t i = 0; i < count;) {
+  if (method->step_count != all->step_count) {
+    return etx_method_run_range(method, first, limit, out_status);
+  }
+  for (size_t i = first; i < limit;) {
     const size_t end = all->group_ends[i];
     if (end == 0) {
       *out_status = method->steps[i].run(method->steps[i].call);
@@ -346,7 +348,7 @@ static size_t run_all_regions(const etx_method* method,
     if (reached != end) return reached;
     i = end;
   }
-  return count;
+  return limit;
 }
 
 // ---- the functions ----
@@ -411,7 +413,7 @@ static etx_status use_regions(etx_method* method, const etx_launcher* launcher,
   l.regions->launcher = launcher;
   find(method, &l);
   method->regions = l.regions;
-  method->run_all = run_all_regions;
+  method->run_range = run_range_regions;
   return ETX_OK;
 }
 
@@ -428,7 +430,7 @@ etx_status etx_method_use_regions(etx_method* method,
 }
 
 static bool uses_regions(const etx_method* method) {
-  return method->run_all == run_all_regions;
+  return method->run_range == run_range_regions;
 }
 
 size_t etx_method_region_steps(const etx_method* method) {

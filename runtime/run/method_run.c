@@ -11,6 +11,7 @@
 #include "runtime/run/run_chains.h"
 #include "runtime/run/run_observer.h"
 #include "runtime/run/sized_memory.h"
+#include "runtime/run/state_checks.h"
 #include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_symbols.h"
@@ -68,14 +69,13 @@ static void copy_back(etx_method* method) {
   }
 }
 
-// Both loops return the position of the step that failed, or the number of
-// steps.
-size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
+// Both loops return the position of the step that failed, or `end`.
+size_t etx_method_run_range(const etx_method* method, size_t first, size_t end,
+                            etx_status* out_status) {
   const etx_method_step* const steps = method->steps;
-  const size_t count = method->step_count;
   etx_status status = ETX_OK;
-  size_t i = 0;
-  for (; i < count; ++i) {
+  size_t i = first;
+  for (; i < end; ++i) {
     status = steps[i].run(steps[i].call);
     if (status != ETX_OK) break;
   }
@@ -83,15 +83,25 @@ size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
   return i;
 }
 
-static size_t run_all_observed(const etx_method* method,
-                               etx_status* out_status) {
-  const size_t count = method->step_count;
-  for (size_t i = 0; i < count; ++i) {
+static size_t run_range_observed(const etx_method* method, size_t first,
+                                 size_t end, etx_status* out_status) {
+  for (size_t i = first; i < end; ++i) {
     *out_status =
         etx_run_observer_call(method->observer, method->steps[i].call);
     if (*out_status != ETX_OK) return i;
   }
-  return count;
+  return end;
+}
+
+// Runs the steps in front of the first write of state, and asks the kernels
+// behind it. Returns the position of the step that failed, or that of the first
+// write.
+static size_t run_up_to_state(etx_method* method, etx_status* out_status,
+                              etx_diag* diag) {
+  const size_t first = method->first_state_step;
+  const size_t end = method->run_range(method, 0, first, out_status);
+  if (end == first) *out_status = etx_state_checks_run(method, diag);
+  return end;
 }
 
 // `torn` is set while a run may write state, so that it stays set even if the
@@ -107,11 +117,18 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
                          method->program->limits.max_steps);
   }
   method->kernel_diag->status = ETX_OK;
-  if (writes_state) *method->state.torn = 1;
   etx_status status = ETX_OK;
-  const size_t end = method->run_all(method, &status);
-  const bool is_whole = end == count || end < method->first_state_step;
-  if (writes_state && is_whole) *method->state.torn = 0;
+  size_t end = 0;
+  if (etx_state_checks_exist(method)) {
+    end = run_up_to_state(method, &status, diag);
+    if (status != ETX_OK && end == method->first_state_step) return status;
+  }
+  if (status == ETX_OK) {
+    if (writes_state) *method->state.torn = 1;
+    end = method->run_range(method, end, count, &status);
+    const bool is_whole = end == count || end < method->first_state_step;
+    if (writes_state && is_whole) *method->state.torn = 0;
+  }
   if (end == count) return ETX_OK;
   return etx_method_error_report(
       method, etx_record_of_call(method->steps[end].call), status, diag);
@@ -136,6 +153,7 @@ static etx_status run_ready(etx_method* method, etx_diag* diag) {
     ETX_TRY(method->once->run(method, diag));
   }
   copy_planned_inputs(method);
+  if (method->has_new_steps) etx_state_checks_find(method);
   ETX_TRY(ETX_CONTROL_FLOW && etx_method_has_flow(method)
               ? etx_run_chains(method, diag)
               : run_steps(method, diag));
@@ -165,7 +183,8 @@ etx_status etx_method_run(etx_method* method, etx_diag* diag) {
 
 void etx_method_observe(etx_method* method, const etx_run_observer* observer) {
   method->observer = observer;
-  method->run_all = observer == NULL ? etx_method_run_all : run_all_observed;
+  method->run_range =
+      observer == NULL ? etx_method_run_range : run_range_observed;
 }
 
 static etx_status prepare_ready(etx_method* method, etx_diag* diag) {

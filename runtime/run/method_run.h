@@ -6,8 +6,10 @@
 
 #include "runtime/method.h"
 
-// Runs all steps. Returns the position of the one that failed, or their number.
-size_t etx_method_run_all(const etx_method* method, etx_status* out_status);
+// Runs the steps from `first` to `end`. Returns the position of the one that
+// failed, or `end`.
+size_t etx_method_run_range(const etx_method* method, size_t first, size_t end,
+                            etx_status* out_status);
 
 // Reports that a method is in use. Returns ETX_BAD_STATE.
 etx_status etx_method_refuse_entry(const etx_method* method, etx_diag* diag);

@@ -14,6 +14,7 @@
 #include "runtime/method/method_error.h"
 #include "runtime/method/method_types.h"
 #include "runtime/run/run_observer.h"
+#include "runtime/run/state_checks.h"
 #include "runtime/shapes/flow_steps.h"
 #include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
@@ -27,6 +28,7 @@ typedef struct chain_run {
   size_t first_record;  // record at which the part starts
   uint64_t left;        // instructions that may run from there on
   bool wrote_state;     // before this part, or by a late record
+  bool asks;            // the state checks (state_checks.h) are still to do
 } chain_run;
 
 static etx_status move(etx_method* method, const etx_method_record* record) {
@@ -180,6 +182,13 @@ static size_t end_of_part(const chain_run* r) {
              : etx_flow_step_from(r->method, r->first_record + (size_t)r->left);
 }
 
+// The step up to which steps run without a look at anything else.
+static size_t end_of_stretch(const chain_run* r) {
+  const size_t end = end_of_part(r);
+  const size_t first = r->method->first_state_step;
+  return r->asks && first < end ? first : end;
+}
+
 static etx_status finish(const chain_run* r, etx_diag* diag) {
   etx_method* method = r->method;
   if (r->left < method->record_count - r->first_record) {
@@ -200,10 +209,15 @@ static etx_status finish(const chain_run* r, etx_diag* diag) {
 static etx_status run_parts(chain_run* r, etx_diag* diag) {
   etx_method* method = r->method;
   for (;;) {
-    const size_t end = end_of_part(r);
+    const size_t end = end_of_stretch(r);
     etx_status status = method->observer == NULL
                             ? run_steps(method, &r->at, end)
                             : run_steps_observed(method, &r->at, end);
+    if (status == ETX_OK && r->asks && end == method->first_state_step) {
+      r->asks = false;
+      ETX_TRY(etx_state_checks_run(method, diag));
+      continue;
+    }
     if (status == ETX_OK) return finish(r, diag);
     const etx_method_step* step = &method->steps[r->at];
     if (step->run == etx_step_jump) {
@@ -223,7 +237,13 @@ static etx_status run_parts(chain_run* r, etx_diag* diag) {
 
 // `torn` is set while a run may write state; see method_run.c.
 etx_status etx_run_chains(etx_method* method, etx_diag* diag) {
-  chain_run r = {method, 0, 0, 0, method->program->limits.max_steps, false};
+  chain_run r = {method,
+                 0,
+                 0,
+                 0,
+                 method->program->limits.max_steps,
+                 false,
+                 etx_state_checks_exist(method)};
   const uint64_t clock = method->late_clock;
   if (method->first_state_step != SIZE_MAX) *method->state.torn = 1;
   method->kernel_diag->status = ETX_OK;

@@ -449,7 +449,7 @@ static etx_status prepare_entering(etx_call* call) {
 static void a_method_in_use_is_busy(void** state) {
   (void)state;
   static const etx_kernel kernels[] = {
-      {&etx_op_row_relu_out, prepare_entering, NULL}};
+      {&etx_op_row_relu_out, prepare_entering, NULL, NULL}};
   static const etx_kernel_table table = {kernels, 1, NULL};
   run_fixture f;
   test_program* p = f.p = test_program_new();

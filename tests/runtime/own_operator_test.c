@@ -141,10 +141,10 @@ static const etx_op add_to_row = {
 };
 
 static const etx_kernel kernels[] = {
-    {&scale_row, prepare_scale, NULL},
-    {&halves_row, prepare_halves, NULL},
-    {&above_row, prepare_above, NULL},
-    {&add_to_row, prepare_add_to, NULL},
+    {&scale_row, prepare_scale, NULL, NULL},
+    {&halves_row, prepare_halves, NULL, NULL},
+    {&above_row, prepare_above, NULL, NULL},
+    {&add_to_row, prepare_add_to, NULL, NULL},
 };
 static const etx_kernel_table table = {kernels, 4, NULL};
 

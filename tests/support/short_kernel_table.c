@@ -177,18 +177,18 @@ static etx_status run_slice(etx_call* call) {
 static etx_status prepare_slice(etx_call* call) { return use(call, run_slice); }
 
 static const etx_kernel kernels[] = {
-    {&etx_op_row_mm_out, prepare_mm, bytes_of_mm},
-    {&etx_op_row_add_out, prepare_add, NULL},
-    {&etx_op_row_copy_in_place, prepare_copy, NULL},
-    {&etx_op_row_index_put_out, prepare_index_put, NULL},
-    {&etx_op_row_sym_size_int, prepare_sym_size, NULL},
-    {&etx_op_row_prim_add_scalar, prepare_prim_add, NULL},
-    {&etx_op_row_prim_lt_scalar, prepare_prim_lt, NULL},
-    {&etx_op_row_local_scalar_dense, prepare_local_scalar, NULL},
-    {&etx_op_row_relu_out, prepare_nothing, NULL},
-    {&etx_op_row_empty_out, prepare_nothing, NULL},
-    {&etx_op_row_view_copy_out, prepare_view, NULL},
-    {&etx_op_row_slice_copy_tensor_out, prepare_slice, NULL},
+    {&etx_op_row_mm_out, prepare_mm, bytes_of_mm, NULL},
+    {&etx_op_row_add_out, prepare_add, NULL, NULL},
+    {&etx_op_row_copy_in_place, prepare_copy, NULL, NULL},
+    {&etx_op_row_index_put_out, prepare_index_put, NULL, NULL},
+    {&etx_op_row_sym_size_int, prepare_sym_size, NULL, NULL},
+    {&etx_op_row_prim_add_scalar, prepare_prim_add, NULL, NULL},
+    {&etx_op_row_prim_lt_scalar, prepare_prim_lt, NULL, NULL},
+    {&etx_op_row_local_scalar_dense, prepare_local_scalar, NULL, NULL},
+    {&etx_op_row_relu_out, prepare_nothing, NULL, NULL},
+    {&etx_op_row_empty_out, prepare_nothing, NULL, NULL},
+    {&etx_op_row_view_copy_out, prepare_view, NULL, NULL},
+    {&etx_op_row_slice_copy_tensor_out, prepare_slice, NULL, NULL},
 };
 
 const etx_kernel_table test_few_kernels = {

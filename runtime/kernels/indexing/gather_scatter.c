@@ -10,6 +10,7 @@
 #include "runtime/kernels/indexing/advanced_index.h"
 #include "runtime/kernels/core/index_tensor.h"
 #include "runtime/kernels/indexing/gather_iterator.h"
+#include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
@@ -25,6 +26,15 @@ static etx_status run_embedding_dense(etx_call* call) {
   return ETX_OK;
 }
 
+static etx_status refuse_embedding(const etx_call* call) {
+  return etx_index_check(
+      call, etx_call_tensor(call, ETX_ARG_embedding_indices),
+      etx_call_tensor(call, ETX_ARG_embedding_weight)->sizes[0], false);
+}
+
+const etx_kernel_check etx_check_embedding = {
+    UINT64_C(1) << ETX_ARG_embedding_indices, refuse_embedding};
+
 static etx_status run_embedding(etx_call* call) {
   const etx_tensor* weight = etx_call_tensor(call, ETX_ARG_embedding_weight);
   const etx_tensor* indices = etx_call_tensor(call, ETX_ARG_embedding_indices);
@@ -32,7 +42,7 @@ static etx_status run_embedding(etx_call* call) {
   const etx_strided_view out =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_embedding_out));
   etx_advanced_index rows;
-  ETX_TRY(etx_index_check(call, indices, weight->sizes[0], false));
+  ETX_TRY(refuse_embedding(call));
   etx_advanced_index_of_one(&rows, indices, 0);
   etx_advanced_index_move(&rows, &from, &out, ETX_ADVANCED_INDEX_READS);
   return ETX_OK;
@@ -102,12 +112,33 @@ static void move_row(const etx_gather_row* r, size_t bytes, bool reads) {
   }
 }
 
+// The operators have the same first arguments. `indexed` is the one whose
+// elements the indices select.
+static etx_status check_indices(const etx_call* call, size_t indexed) {
+  return etx_index_check(
+      call, etx_call_tensor(call, ETX_ARG_gather_index),
+      indexed_size(etx_call_tensor(call, indexed), dimension_of(call)), false);
+}
+
+static etx_status refuse_gather(const etx_call* call) {
+  return check_indices(call, ETX_ARG_gather_self);
+}
+
+static etx_status refuse_scatter(const etx_call* call) {
+  return check_indices(call, call->argument_count - 1);
+}
+
+const etx_kernel_check etx_check_gather = {UINT64_C(1) << ETX_ARG_gather_index,
+                                           refuse_gather};
+const etx_kernel_check etx_check_scatter = {
+    UINT64_C(1) << ETX_ARG_scatter_src_index, refuse_scatter};
+
 static etx_status run_gather(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_gather_self);
   const etx_tensor* index = etx_call_tensor(call, ETX_ARG_gather_index);
   const size_t at = dimension_of(call);
   const size_t bytes = etx_dtype_bytes(self->dtype);
-  ETX_TRY(etx_index_check(call, index, indexed_size(self, at), false));
+  ETX_TRY(refuse_gather(call));
   etx_strided_iterator rows;
   etx_gather_row row;
   for (bool more =
@@ -135,7 +166,7 @@ static etx_status scatter(const etx_call* call, const etx_tensor* source) {
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_src_out);
   const size_t at = dimension_of(call);
   const size_t bytes = etx_dtype_bytes(self.dtype);
-  ETX_TRY(etx_index_check(call, index, indexed_size(out, at), false));
+  ETX_TRY(refuse_scatter(call));
   const etx_strided_view whole = etx_strided_view_of(out);
   etx_strided_view_copy(&whole, &self);
   etx_strided_iterator rows;
@@ -234,13 +265,11 @@ static void add_rows(const etx_call* call, const etx_tensor* to) {
 
 // Sums of half types are accumulated in a copy (accumulate.h).
 static etx_status run_scatter_add(etx_call* call) {
-  const etx_tensor* index = etx_call_tensor(call, ETX_ARG_scatter_add_index);
   const etx_tensor* out = etx_call_tensor(call, ETX_ARG_scatter_add_out);
   const etx_strided_view self =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_scatter_add_self));
   const etx_strided_view whole = etx_strided_view_of(out);
-  ETX_TRY(etx_index_check(call, index, indexed_size(out, dimension_of(call)),
-                          false));
+  ETX_TRY(refuse_scatter(call));
   if (!etx_adds_in_copy(out->dtype)) {
     etx_strided_view_copy(&whole, &self);
     add_rows(call, out);

@@ -6,6 +6,7 @@
 #include "runtime/kernels/indexing/row_indexing.h"
 #include "runtime/kernels/indexing/advanced_index.h"
 #include "runtime/kernels/core/index_tensor.h"
+#include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/operand.h"
@@ -36,6 +37,16 @@ static etx_status run_index(etx_call* call) {
   etx_advanced_index_move(&s, &from, &out, ETX_ADVANCED_INDEX_READS);
   return ETX_OK;
 }
+
+static etx_status refuse_index(const etx_call* call) {
+  etx_advanced_index s;
+  ETX_TRY(etx_advanced_index_read(&s, call, 1));
+  return etx_advanced_index_check(
+      &s, call, etx_call_tensor(call, ETX_ARG_index_tensor_self), true);
+}
+
+const etx_kernel_check etx_check_index = {
+    UINT64_C(1) << ETX_ARG_index_tensor_indices, refuse_index};
 
 // The index tensor and its position, if a list has exactly one.
 static const etx_tensor* single_index(const etx_call* call,
@@ -158,21 +169,45 @@ static etx_tensor values_of(const etx_call* call, etx_scalar* number) {
   return values;
 }
 
-static etx_status run_index_put(etx_call* call) {
+// What is selected, whose sizes are written to `sizes`; checked.
+static etx_status read_selection(const etx_call* call, etx_advanced_index* s,
+                                 int32_t sizes[2 * ETX_MAX_RANK],
+                                 size_t* out_rank) {
   const etx_tensor* self = etx_call_tensor(call, ETX_ARG_index_put_self);
+  ETX_TRY(etx_advanced_index_read(s, call, 1));
+  *out_rank = etx_advanced_index_sizes(s, self->sizes, self->rank, sizes);
+  ETX_TRY(check_values(call, etx_call_tensor(call, ETX_ARG_index_put_values),
+                       sizes, *out_rank));
+  return etx_advanced_index_check(s, call, self, true);
+}
+
+static etx_status run_index_put(etx_call* call) {
   etx_scalar number = {0};
   const etx_tensor values = values_of(call, &number);
   int32_t sizes[2 * ETX_MAX_RANK];
+  size_t rank = 0;
   etx_advanced_index s;
-  ETX_TRY(etx_advanced_index_read(&s, call, 1));
-  const size_t rank =
-      etx_advanced_index_sizes(&s, self->sizes, self->rank, sizes);
-  ETX_TRY(check_values(call, &values, sizes, rank));
-  ETX_TRY(etx_advanced_index_check(&s, call, self, true));
+  ETX_TRY(read_selection(call, &s, sizes, &rank));
   const etx_strided_view spread = broadcast_values(&values, sizes, rank);
   return put(call, &s, &spread, target_of(call),
              etx_call_boolean(call, ETX_ARG_index_put_accumulate));
 }
+
+static etx_status refuse_put(const etx_call* call) {
+  size_t dimension = 0;
+  const etx_tensor* index = single_index(call, &dimension);
+  int32_t sizes[2 * ETX_MAX_RANK];
+  size_t rank = 0;
+  etx_advanced_index s;
+  // It has no index that could be out of range.
+  if (index != NULL && index->rank == 0 && etx_index_is_mask(index)) {
+    return ETX_OK;
+  }
+  return read_selection(call, &s, sizes, &rank);
+}
+
+const etx_kernel_check etx_check_index_put = {
+    UINT64_C(1) << ETX_ARG_index_put_indices, refuse_put};
 
 // A mask without dimensions as the only index selects all of self or nothing.
 static etx_status run_put_all(etx_call* call) {
@@ -306,6 +341,21 @@ static etx_status read_along(dim_index* a, const etx_call* call, bool wraps) {
   etx_advanced_index_of_one(&a->s, &a->index, at);
   return etx_index_check(call, &a->index, self.sizes[at], wraps);
 }
+
+static etx_status refuse_along(const etx_call* call) {
+  dim_index a;
+  return read_along(&a, call, false);
+}
+
+static etx_status refuse_fill(const etx_call* call) {
+  dim_index a;
+  return read_along(&a, call, true);
+}
+
+const etx_kernel_check etx_check_index_along = {
+    UINT64_C(1) << ETX_ARG_index_select_index, refuse_along};
+const etx_kernel_check etx_check_index_fill = {
+    UINT64_C(1) << ETX_ARG_index_fill_int_scalar_index, refuse_fill};
 
 static etx_status run_index_select(etx_call* call) {
   const etx_strided_view self =

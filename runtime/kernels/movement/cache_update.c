@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/kernels/core/index_tensor.h"
+#include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
 #include "runtime/kernels/core/slice_args.h"
@@ -25,6 +26,20 @@ static void write_rows(const etx_strided_view* cache, const etx_tensor* rows,
   etx_strided_view_copy(&part, &from);
 }
 
+static etx_status refuse_kv_update(const etx_call* call) {
+  const etx_tensor* value = etx_call_tensor(call, ETX_ARG_kv_update_value);
+  const etx_tensor* cache = etx_call_tensor(call, ETX_ARG_kv_update_cache);
+  const size_t at = etx_wrap_dimension(
+      etx_call_integer(call, ETX_ARG_kv_update_dim), cache->rank);
+  return check_start(call, etx_call_integer(call, ETX_ARG_kv_update_start),
+                     value->sizes[at], cache->sizes[at]);
+}
+
+const etx_kernel_check etx_check_kv_update = {
+    UINT64_C(1) << ETX_ARG_kv_update_dim | UINT64_C(1)
+                                               << ETX_ARG_kv_update_start,
+    refuse_kv_update};
+
 static etx_status run_kv_update(etx_call* call) {
   const etx_tensor* value = etx_call_tensor(call, ETX_ARG_kv_update_value);
   const etx_strided_view cache =
@@ -34,7 +49,7 @@ static etx_status run_kv_update(etx_call* call) {
   const size_t at = etx_wrap_dimension(
       etx_call_integer(call, ETX_ARG_kv_update_dim), cache.rank);
   const int64_t start = etx_call_integer(call, ETX_ARG_kv_update_start);
-  ETX_TRY(check_start(call, start, value->sizes[at], cache.sizes[at]));
+  ETX_TRY(refuse_kv_update(call));
   etx_strided_view_copy(&out, &cache);
   write_rows(&out, value, at, start);
   return ETX_OK;
@@ -51,9 +66,9 @@ etx_status etx_kernel_kv_update_out_prepare(etx_call* call) {
 
 // Several positions must be below the capacity even if the cache is a ring: the
 // queries of the earlier ones would read rows that the later ones overwrite.
-static etx_status run_cache_rows(etx_call* call) {
+// Writes the rows to `out`, unless it is NULL.
+static etx_status find_rows(const etx_call* call, const etx_tensor* out) {
   const etx_tensor* index = etx_call_tensor(call, ETX_ARG_cache_rows_index);
-  const etx_tensor* out = etx_call_tensor(call, ETX_ARG_cache_rows_out);
   const int64_t capacity = etx_call_integer(call, ETX_ARG_cache_rows_capacity);
   const size_t count = etx_tensor_numel(index);
   const size_t bytes = etx_dtype_bytes(index->dtype);
@@ -70,6 +85,7 @@ static etx_status run_cache_rows(etx_call* call) {
           row);
     }
     if (wraps) row %= capacity;
+    if (out == NULL) continue;
     if (index->dtype == ETX_DTYPE_INT32) {
       ((int32_t*)out->data)[i] = (int32_t)row;
     } else {
@@ -78,6 +94,17 @@ static etx_status run_cache_rows(etx_call* call) {
   }
   return ETX_OK;
 }
+
+static etx_status run_cache_rows(etx_call* call) {
+  return find_rows(call, etx_call_tensor(call, ETX_ARG_cache_rows_out));
+}
+
+static etx_status refuse_cache_rows(const etx_call* call) {
+  return find_rows(call, NULL);
+}
+
+const etx_kernel_check etx_check_cache_rows = {
+    UINT64_C(1) << ETX_ARG_cache_rows_index, refuse_cache_rows};
 
 etx_status etx_kernel_cache_rows_out_prepare(etx_call* call) {
   ETX_TRY(etx_index_check_dtype(
@@ -100,12 +127,22 @@ static void clear_result(const etx_tensor* out) {
   if (out->data != NULL) memset(out->data, 0, etx_tensor_bytes(out));
 }
 
+static etx_status refuse_update_cache(const etx_call* call) {
+  return check_start(
+      call, etx_call_integer(call, ETX_ARG_update_cache_start_pos),
+      etx_call_tensor(call, ETX_ARG_update_cache_value)->sizes[1],
+      etx_call_tensor(call, ETX_ARG_update_cache_cache)->sizes[1]);
+}
+
+const etx_kernel_check etx_check_update_cache = {
+    UINT64_C(1) << ETX_ARG_update_cache_start_pos, refuse_update_cache};
+
 static etx_status run_update_cache(etx_call* call) {
   const etx_tensor* value = etx_call_tensor(call, ETX_ARG_update_cache_value);
   const etx_strided_view cache =
       etx_strided_view_of(etx_call_tensor(call, ETX_ARG_update_cache_cache));
   const int64_t start = etx_call_integer(call, ETX_ARG_update_cache_start_pos);
-  ETX_TRY(check_start(call, start, value->sizes[1], cache.sizes[1]));
+  ETX_TRY(refuse_update_cache(call));
   write_rows(&cache, value, 1, start);
   clear_result(etx_call_tensor(call, ETX_ARG_update_cache_out));
   return ETX_OK;
@@ -118,6 +155,17 @@ etx_status etx_kernel_update_cache_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
+static etx_status refuse_update_with_indices(const etx_call* call) {
+  return etx_index_check(
+      call, etx_call_tensor(call, ETX_ARG_update_cache_with_indices_indices),
+      etx_call_tensor(call, ETX_ARG_update_cache_with_indices_cache)->sizes[1],
+      false);
+}
+
+const etx_kernel_check etx_check_update_with_indices = {
+    UINT64_C(1) << ETX_ARG_update_cache_with_indices_indices,
+    refuse_update_with_indices};
+
 // value is [B, S, H, D], indices are [B, S].
 static etx_status run_update_with_indices(etx_call* call) {
   const etx_strided_view value = etx_strided_view_of(
@@ -128,7 +176,7 @@ static etx_status run_update_with_indices(etx_call* call) {
       etx_call_tensor(call, ETX_ARG_update_cache_with_indices_indices);
   const char* index = indices->data;
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(indices->dtype);
-  ETX_TRY(etx_index_check(call, indices, cache.sizes[1], false));
+  ETX_TRY(refuse_update_with_indices(call));
   for (int32_t b = 0; b < indices->sizes[0]; ++b) {
     for (int32_t s = 0; s < indices->sizes[1]; ++s) {
       etx_strided_view from = value, to = cache;

@@ -9,6 +9,7 @@
 // and the product then to the type of the result.
 
 #include "runtime/kernels/core/index_tensor.h"
+#include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/operand.h"
 #include "runtime/kernels/core/strided_iterator.h"
@@ -96,11 +97,19 @@ static void write_group(const embedding_table* t, size_t row, size_t group,
   }
 }
 
+static etx_status refuse_rows(const etx_call* call) {
+  return etx_index_check(call, etx_call_tensor(call, INDICES),
+                         etx_call_tensor(call, WEIGHT)->sizes[0], false);
+}
+
+const etx_kernel_check etx_check_quantized_embedding = {UINT64_C(1) << INDICES,
+                                                        refuse_rows};
+
 static etx_status run(etx_call* call, size_t bits, size_t out_index) {
   const etx_tensor* indices = etx_call_tensor(call, INDICES);
   const etx_tensor* out = etx_call_tensor(call, out_index);
   embedding_table t = read_embedding_table(call, bits);
-  ETX_TRY(etx_index_check(call, indices, t.weight->sizes[0], false));
+  ETX_TRY(refuse_rows(call));
   t.out = out->dtype;
   if (etx_tensor_numel(out) == 0) return ETX_OK;
   char* to = out->data;

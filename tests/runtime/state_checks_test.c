@@ -1,0 +1,401 @@
+// An index out of range is refused before the first instruction that writes
+// state, wherever the instruction that uses the index is, as far as the index
+// is known then.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/optional_parts.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+enum { ARENA = 64, ROWS = 4 };
+
+// s[at] = value, and then an instruction that uses `later`.
+typedef struct checks_fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+  _Alignas(16) uint8_t arena[ARENA];
+  uint32_t torn;
+  int s, t, at, value, later;  // values
+  int64_t at_data[2], later_data[2];
+  float value_data[2];
+} checks_fixture;
+
+static void start(checks_fixture* f) {
+  memset(f, 0, sizeof *f);
+  test_program* p = f->p = test_program_new();
+  test_blob(p);
+  test_method(p, "put");
+  test_arenas(p, 256, ARENA);
+  f->at = test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "at");
+  f->value =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "value");
+  f->later =
+      test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "later");
+  f->s = test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(ROWS), 0);
+  f->t = test_state(p, "t", ETX_DTYPE_FLOAT32, SIZES(ROWS), 16);
+}
+
+static void put_at(checks_fixture* f, int state, int index) {
+  const int indices = test_optional_tensors(f->p, ARGS(index));
+  test_call(
+      f->p, "aten::index_put", "out",
+      ARGS(state, indices, f->value, test_bool(f->p, false), state, state));
+}
+
+static void set_inputs(checks_fixture* f) {
+  const etx_tensor at = TEST_TENSOR(f->at_data, ETX_DTYPE_INT64, 2);
+  const etx_tensor value = TEST_TENSOR(f->value_data, ETX_DTYPE_FLOAT32, 2);
+  const etx_tensor later = TEST_TENSOR(f->later_data, ETX_DTYPE_INT64, 2);
+  assert_ok(etx_method_set_input(&f->loaded.method, 0, &at, &diag));
+  assert_ok(etx_method_set_input(&f->loaded.method, 1, &value, &diag));
+  assert_ok(etx_method_set_input(&f->loaded.method, 2, &later, &diag));
+}
+
+static void load(checks_fixture* f) {
+  test_state_row(f->p, "s", ETX_DTYPE_FLOAT32, SIZES(ROWS), 0, 0);
+  test_state_row(f->p, "t", ETX_DTYPE_FLOAT32, SIZES(ROWS), 16, 0);
+  test_state_row(f->p, "u", ETX_DTYPE_INT64, SIZES(1), 48, 0);
+  const etx_planned_memory state = {f->arena, sizeof f->arena, &f->torn};
+  assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
+                             NULL, &diag));
+  assert_ok(test_load(&f->loaded, &f->program, "put", &state, &diag));
+  f->at_data[0] = f->later_data[0] = 1;
+  f->at_data[1] = f->later_data[1] = 3;
+  f->value_data[0] = 5;
+  f->value_data[1] = 6;
+  set_inputs(f);
+}
+
+static void end(checks_fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+static void assert_untouched(const checks_fixture* f) {
+  assert_int_equal(f->torn, 0);
+  for (size_t i = 0; i < sizeof f->arena; ++i) {
+    assert_int_equal(f->arena[i], 0);
+  }
+}
+
+static void assert_written(const checks_fixture* f) {
+  const float wanted[ROWS] = {0, 5, 0, 6};
+  assert_int_equal(f->torn, 0);
+  assert_memory_equal(f->arena, wanted, sizeof wanted);
+}
+
+// A bad index costs nothing: the state stays, and the next run is right.
+static void refuses_and_goes_on(checks_fixture* f, const char* message) {
+  load(f);
+  f->later_data[1] = ROWS;
+  assert_status(
+      etx_method_run(&f->loaded.method, &diag),
+      strstr(message, "room") == NULL ? ETX_BAD_ARGUMENT : ETX_OUT_OF_RANGE);
+  if (!test_message_has(&diag, message)) fail_msg("%s", diag.text);
+  assert_true(test_message_has(&diag, "instruction 1"));
+  assert_untouched(f);
+  f->later_data[1] = 2;
+  assert_ok(etx_method_run(&f->loaded.method, &diag));
+  assert_written(f);
+  end(f);
+}
+
+// ---- the instructions ----
+
+static void index_put(checks_fixture* f) { put_at(f, f->t, f->later); }
+
+static void index_put_in_place(checks_fixture* f) {
+  const int indices = test_optional_tensors(f->p, ARGS(f->later));
+  test_call(f->p, "aten::index_put_", "",
+            ARGS(f->t, indices, f->value, test_bool(f->p, false), f->t));
+}
+
+static void index_tensor(checks_fixture* f) {
+  const int indices = test_optional_tensors(f->p, ARGS(f->later));
+  const int y = test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_call(f->p, "aten::index", "Tensor_out", ARGS(f->t, indices, y, y));
+}
+
+static void index_select(checks_fixture* f) {
+  const int y = test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_call(f->p, "aten::index_select", "out",
+            ARGS(f->t, test_int(f->p, 0), f->later, y, y));
+}
+
+static void index_copy(checks_fixture* f) {
+  test_call(f->p, "etx::index_copy", "out",
+            ARGS(f->t, test_int(f->p, 0), f->later, f->value, f->t, f->t));
+}
+
+static void index_add(checks_fixture* f) {
+  test_call(f->p, "etx::index_add", "out",
+            ARGS(f->t, test_int(f->p, 0), f->later, f->value, test_int(f->p, 1),
+                 f->t, f->t));
+}
+
+static void index_fill(checks_fixture* f) {
+  test_call(
+      f->p, "etx::index_fill", "int_Scalar_out",
+      ARGS(f->t, test_int(f->p, 0), f->later, test_int(f->p, 7), f->t, f->t));
+}
+
+static void gather(checks_fixture* f) {
+  const int y = test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_call(
+      f->p, "aten::gather", "out",
+      ARGS(f->t, test_int(f->p, 0), f->later, test_bool(f->p, false), y, y));
+}
+
+static void scatter(checks_fixture* f) {
+  test_call(f->p, "aten::scatter", "src_out",
+            ARGS(f->t, test_int(f->p, 0), f->later, f->value, f->t, f->t));
+}
+
+static void scatter_value(checks_fixture* f) {
+  test_call(
+      f->p, "aten::scatter", "value_out",
+      ARGS(f->t, test_int(f->p, 0), f->later, test_int(f->p, 7), f->t, f->t));
+}
+
+static void scatter_add(checks_fixture* f) {
+  test_call(f->p, "aten::scatter_add", "out",
+            ARGS(f->t, test_int(f->p, 0), f->later, f->value, f->t, f->t));
+}
+
+static void scatter_reduce(checks_fixture* f) {
+  test_call(f->p, "etx::scatter_reduce", "two_out",
+            ARGS(f->t, test_int(f->p, 0), f->later, f->value,
+                 test_string(f->p, "amax"), test_bool(f->p, true), f->t, f->t));
+}
+
+// Ids beyond the vocabulary.
+static void embedding(checks_fixture* f) {
+  static const float table[ROWS][3] = {{1}};
+  const uint32_t data = test_data(f->p, table, sizeof table);
+  const int weight =
+      test_constant(f->p, ETX_DTYPE_FLOAT32, SIZES(ROWS, 3), data);
+  const int y = test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(2, 3), 0);
+  const int no = test_bool(f->p, false);
+  test_call(f->p, "aten::embedding", "out",
+            ARGS(weight, f->later, test_int(f->p, -1), no, no, y, y));
+}
+
+static void cache_rows(checks_fixture* f) {
+  const int y = test_scratch(f->p, ETX_DTYPE_INT64, SIZES(2), 0);
+  test_call(f->p, "etx::cache_rows", "out",
+            ARGS(f->later, test_int(f->p, ROWS), test_bool(f->p, false),
+                 test_string(f->p, "the cache"), y, y));
+}
+
+static void every_operator_with_indices_asks_ahead(void** state) {
+  (void)state;
+  static const struct {
+    void (*use)(checks_fixture*);
+    const char* message;
+  } cases[] = {
+      {index_put, "index 4 is not in -4..3"},
+      {index_put_in_place, "index 4 is not in -4..3"},
+      {index_tensor, "index 4 is not in -4..3"},
+      {index_select, "index 4 is not in 0..3"},
+      {index_copy, "index 4 is not in 0..3"},
+      {index_add, "index 4 is not in 0..3"},
+      {index_fill, "index 4 is not in -4..3"},
+      {gather, "index 4 is not in 0..3"},
+      {scatter, "index 4 is not in 0..3"},
+      {scatter_value, "index 4 is not in 0..3"},
+      {scatter_add, "index 4 is not in 0..3"},
+      {scatter_reduce, "index 4 is not in 0..3"},
+      {embedding, "index 4 is not in 0..3"},
+      {cache_rows, "the cache has room for 4 rows"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    checks_fixture f;
+    start(&f);
+    put_at(&f, f.s, f.at);
+    cases[i].use(&f);
+    refuses_and_goes_on(&f, cases[i].message);
+  }
+}
+
+// The first write itself is refused before it writes.
+static void the_first_write_is_asked_too(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  put_at(&f, f.s, f.at);
+  load(&f);
+  f.at_data[0] = -5;
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "index -5 is not in -4..3");
+  assert_untouched(&f);
+  f.at_data[0] = 1;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  end(&f);
+}
+
+// later + later, computed in front of the first write or behind it.
+static int twice(checks_fixture* f) {
+  const int y = test_scratch(f->p, ETX_DTYPE_INT64, SIZES(2), 128);
+  test_call(f->p, "aten::add", "out",
+            ARGS(f->later, f->later, test_int(f->p, 1), y, y));
+  return y;
+}
+
+static void an_index_computed_before_the_first_write_is_known(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  const int index = twice(&f);
+  put_at(&f, f.s, f.at);
+  put_at(&f, f.t, index);
+  load(&f);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "index 6 is not in -4..3");
+  assert_untouched(&f);
+  f.later_data[0] = f.later_data[1] = 1;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  end(&f);
+}
+
+// Memory that holds another value before the instruction writes it.
+static void an_index_computed_later_is_not_looked_at_before(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  const int stale = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(2), 128);
+  test_call(f.p, "aten::add", "out",
+            ARGS(f.at, f.at, test_int(f.p, 9), stale, stale));
+  put_at(&f, f.s, f.at);
+  put_at(&f, f.t, twice(&f));
+  load(&f);
+  f.later_data[0] = f.later_data[1] = 1;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  // It is refused when it is used, and then the state is half-written.
+  f.later_data[0] = 2;
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "index 4 is not in -4..3");
+  assert_int_not_equal(f.torn, 0);
+  end(&f);
+}
+
+// The same tensor is changed in between, so its first content does not count.
+static void an_index_that_changes_is_not_looked_at_before(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  const int index = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(2), 128);
+  const int one = test_int(f.p, 1);
+  test_call(f.p, "aten::add", "out",
+            ARGS(f.later, f.later, test_int(f.p, 9), index, index));
+  put_at(&f, f.s, f.at);
+  test_call(f.p, "aten::sub", "out", ARGS(f.later, f.later, one, index, index));
+  put_at(&f, f.t, index);
+  load(&f);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  end(&f);
+}
+
+// An index in state is known unless these bytes have been written.
+static void an_index_in_state_is_known_until_it_is_written(void** state) {
+  (void)state;
+  for (int writes_index = 0; writes_index < 2; ++writes_index) {
+    checks_fixture f;
+    start(&f);
+    const int index = test_state(f.p, "u", ETX_DTYPE_INT64, SIZES(1), 48);
+    const int same = test_state(f.p, "u", ETX_DTYPE_INT64, SIZES(1), 48);
+    const int zero = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(1), 128);
+    const int slice = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(1), 144);
+    const int no = test_int(f.p, 0), one = test_int(f.p, 1);
+    test_call(f.p, "aten::slice_copy", "Tensor_out",
+              ARGS(f.later, no, no, one, one, zero, zero));
+    put_at(&f, f.s, f.at);
+    if (writes_index) {
+      test_call(f.p, "aten::copy_", "",
+                ARGS(same, zero, test_bool(f.p, false), same));
+    }
+    test_call(f.p, "aten::index_select", "out",
+              ARGS(f.t, no, index, slice, slice));
+    load(&f);
+    f.arena[48] = ROWS;
+    assert_status(etx_method_run(&f.loaded.method, &diag),
+                  writes_index ? ETX_OK : ETX_BAD_ARGUMENT);
+    assert_int_equal(f.torn, 0);
+    end(&f);
+  }
+}
+
+static void before(void* context, size_t instruction, const etx_call* call) {
+  (void)instruction, (void)call;
+  ++*(int*)context;
+}
+
+static void after(void* context, size_t instruction, const etx_call* call) {
+  (void)context, (void)instruction, (void)call;
+}
+
+static void an_observed_run_asks_too(void** state) {
+  (void)state;
+  int calls = 0;
+  const etx_run_observer observer = {before, after, &calls};
+  checks_fixture f;
+  start(&f);
+  put_at(&f, f.s, f.at);
+  index_put(&f);
+  load(&f);
+  etx_method_observe(&f.loaded.method, &observer);
+  f.later_data[0] = ROWS;
+  assert_status(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT);
+  assert_int_equal(calls, 0);
+  assert_untouched(&f);
+  f.later_data[0] = 0;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(calls, 2);
+  end(&f);
+}
+
+// An instruction behind a jump may not run, so its index may be anything.
+static void an_instruction_behind_a_jump_is_not_asked(void** state) {
+  (void)state;
+  if (!ETX_CONTROL_FLOW) skip();
+  checks_fixture f;
+  start(&f);
+  const int flag =
+      test_input(f.p, test_borrowed(f.p, ETX_DTYPE_BOOL, SIZES(1)), "flag");
+  put_at(&f, f.s, f.at);
+  index_select(&f);  // asked
+  test_jump_false(f.p, flag, 4);
+  index_put(&f);  // not asked
+  load(&f);
+  uint8_t no = 0;
+  const etx_tensor tensor = TEST_TENSOR(&no, ETX_DTYPE_BOOL, 1);
+  assert_ok(etx_method_set_input(&f.loaded.method, 3, &tensor, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  memset(f.arena, 0, sizeof f.arena);
+  f.later_data[1] = ROWS;
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "instruction 1");
+  assert_untouched(&f);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_operator_with_indices_asks_ahead),
+      cmocka_unit_test(the_first_write_is_asked_too),
+      cmocka_unit_test(an_index_computed_before_the_first_write_is_known),
+      cmocka_unit_test(an_index_computed_later_is_not_looked_at_before),
+      cmocka_unit_test(an_index_that_changes_is_not_looked_at_before),
+      cmocka_unit_test(an_index_in_state_is_known_until_it_is_written),
+      cmocka_unit_test(an_observed_run_asks_too),
+      cmocka_unit_test(an_instruction_behind_a_jump_is_not_asked),
+  };
+  return cmocka_run_group_tests_name("state_checks", tests, NULL, NULL);
+}

@@ -16,6 +16,7 @@
 #include "cli/run/smoke_run.h"
 #include "cli/run/run_profile.h"
 #include "cli/program/instruction_source.h"
+#include "runtime/module/state_file.h"
 
 typedef struct run_options {
   const char* file;
@@ -35,6 +36,7 @@ typedef struct run_options {
   uint64_t resident_bytes;
   const char* profile;
   const char* trace_ops;
+  const char* state;
   bool json;
 } run_options;
 
@@ -42,6 +44,12 @@ static const char about[] =
     "Runs a program file. State starts with its initial values and is shared "
     "by\n"
     "all methods.\n\n"
+    "--state starts with the state that the last call left in FILE, if there "
+    "is\n"
+    "one, and saves the new state there when the call has succeeded. Another\n"
+    "program's file is refused. A kill or a power cut leaves the old state or "
+    "the\n"
+    "new one.\n\n"
     "METHOD makes one call. An input is given by name, as a number, a nested\n"
     "list, an .npy file or a tensor of a .safetensors file. Outputs are "
     "printed\n"
@@ -68,6 +76,7 @@ static const char examples[] =
     "  etx run model.bpte --bundled\n"
     "  etx run model.pte forward --data weights.ptd --in x=x.npy\n"
     "  etx run model.pte forward --kernels ./libmy.so --in x=x.npy\n"
+    "  etx run chat.pte step --in token=595 --state chat.state\n"
     "  etx run model.pte --smoke\n";
 
 // Where differences go: printed as lines, or collected for --json.
@@ -254,15 +263,34 @@ static etx_exit run_opened(etx_run_session* session, const run_options* options,
   return etx_single_call_run(session, &call, pool);
 }
 
+// Runs on the state of the file, and saves the new state after success.
+static etx_exit run_on_saved(etx_run_session* session,
+                             const run_options* options, etx_pool* pool) {
+  etx_diag diag;
+  etx_shared_memory* const shared = &session->shared.memory;
+  if (options->state == NULL) return run_opened(session, options, pool);
+  etx_diag_init(&diag);
+  etx_status status = etx_state_file_restore(shared, options->state, &diag);
+  if (status != ETX_OK && status != ETX_NOT_FOUND) {
+    return etx_error_report("run", NULL, status, &diag);
+  }
+  const etx_exit code = run_opened(session, options, pool);
+  if (code != ETX_EXIT_DONE) return code;
+  etx_diag_init(&diag);
+  status = etx_state_file_save(shared, options->state, &diag);
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_error_report("run", NULL, status, &diag);
+}
+
 // The trace is written even if a call failed. If no call was made, an older
 // trace stays.
 static etx_exit run_traced(etx_run_session* session, const run_options* options,
                            etx_pool* pool) {
-  if (options->trace_ops == NULL) return run_opened(session, options, pool);
+  if (options->trace_ops == NULL) return run_on_saved(session, options, pool);
   etx_run_trace trace;
   etx_run_trace_init(&trace);
   session->trace = &trace;
-  const etx_exit code = run_opened(session, options, pool);
+  const etx_exit code = run_on_saved(session, options, pool);
   const etx_exit written =
       trace.count == 0 ? code
                        : etx_run_trace_write(&trace, "run", options->file,
@@ -273,7 +301,8 @@ static etx_exit run_traced(etx_run_session* session, const run_options* options,
 
 // Checks options that exclude each other or would write over the program.
 static etx_exit check_records(const run_options* options, etx_diag* diag) {
-  const char* const paths[] = {options->profile, options->trace_ops};
+  const char* const paths[] = {options->profile, options->trace_ops,
+                               options->state};
   if ((options->profile != NULL) + (options->trace_ops != NULL) +
           (options->resident_bytes > 0) >
       1) {
@@ -318,6 +347,9 @@ static etx_exit run_file(const run_options* options) {
         "run",
         "--profile times one instruction after the other, so it cannot be "
         "combined with --parallel-regions");
+  }
+  if (options->state != NULL && options->method == NULL) {
+    return etx_usage_error_report("run", "--state needs METHOD");
   }
   if (!options->bundled && (options->relative >= 0 || options->absolute >= 0)) {
     return etx_usage_error_report("run", "--rtol and --atol need --bundled");
@@ -406,6 +438,10 @@ int etx_cmd_run(int argc, char** argv) {
                    "write which operators, types and features the calls use, "
                    "as YAML for etx select --trace",
                    &options.trace_ops),
+          ETX_TEXT(
+              "state", 0, "FILE",
+              "continue with the state in FILE, and save the new one there",
+              &options.state),
           ETX_FLAG("json", 0, "print the results as JSON", &options.json)),
   };
   const etx_options_result result = etx_options_read(&usage, argc, argv);

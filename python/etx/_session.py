@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import operator
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _arrays, _errors, _generate, _runtime
+from ._paths import bytes_of
 from ._profile import Profile
 from ._use import Use
 
@@ -324,6 +326,41 @@ class Session:
           StateError: the session is in use or closed.
         """
         self._native.restore(snapshot)
+
+    def save_to(self, path: str | os.PathLike[str]) -> None:
+        """Saves all state in a file that stays whole.
+
+        The file has room for two states, and the older one is written over. When
+        the call returns, the state is on the disk; after a kill or a power cut at
+        any time the file has the state before or the new one.
+
+        Args:
+          path: the file; it is made if there is none.
+
+        Raises:
+          ArgumentError: the file is something else, or has the state of another
+            program; it stays as it was.
+          NotFoundError: there is no such folder.
+          TornStateError: a run failed half-way.
+          StateError: the session is in use or closed, or the file is in use.
+          HostError: the reason of the system.
+        """
+        self._native.save_to(bytes_of(path))
+
+    def restore_from(self, path: str | os.PathLike[str]) -> None:
+        """Takes all state from the last save that was completed in a file.
+
+        Args:
+          path: the file of `save_to`.
+
+        Raises:
+          NotFoundError: there is no such file, or no save into it was completed.
+          ArgumentError: it is something else, or of another program; nothing is
+            changed.
+          StateError: the session is in use or closed, or the file is in use.
+          HostError: the reason of the system.
+        """
+        self._native.restore_from(bytes_of(path))
 
     def fork(self) -> Session:
         """Another session that starts with a copy of this one's state.

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/module/state_file.h"
+
 PyTypeObject* etx_py_session_type;
 
 bool etx_py_session_is_free(const etx_py_session* session) {
@@ -304,6 +306,40 @@ static PyObject* session_restore(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+typedef etx_status (*state_file_function)(etx_shared_memory* shared,
+                                          const char* path, etx_diag* diag);
+
+static etx_status save_file(etx_shared_memory* shared, const char* path,
+                            etx_diag* diag) {
+  return etx_state_file_save(shared, path, diag);
+}
+
+// Calls a function of state_file.h with `path`, bytes, and without the lock of
+// the interpreter, because a disk is slow. The session counts as in use.
+static PyObject* use_state_file(PyObject* self, PyObject* args,
+                                const char* name, state_file_function use) {
+  const char* path = NULL;
+  etx_diag diag;
+  etx_status status = ETX_OK;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "y", &path)) return NULL;
+  if (!etx_py_session_is_free(session)) return NULL;
+  etx_diag_init(&diag);
+  session->runs = name;
+  Py_BEGIN_ALLOW_THREADS status = use(&session->shared, path, &diag);
+  Py_END_ALLOW_THREADS session->runs = NULL;
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  Py_RETURN_NONE;
+}
+
+static PyObject* session_save_to(PyObject* self, PyObject* args) {
+  return use_state_file(self, args, "save_to", save_file);
+}
+
+static PyObject* session_restore_from(PyObject* self, PyObject* args) {
+  return use_state_file(self, args, "restore_from", etx_state_file_restore);
+}
+
 static PyObject* session_is_torn(PyObject* self, void* closure) {
   (void)closure;
   const etx_py_session* const session = (etx_py_session*)self;
@@ -327,6 +363,8 @@ static PyMethodDef methods[] = {
     {"save_prefix", session_save_prefix, METH_VARARGS,
      "A snapshot of the first rows of caches."},
     {"restore", session_restore, METH_VARARGS, "State from a snapshot."},
+    {"save_to", session_save_to, METH_VARARGS, "State into a file."},
+    {"restore_from", session_restore_from, METH_VARARGS, "State from a file."},
     {"fork", session_fork, METH_NOARGS, "A session with a copy of the state."},
     {"close", session_close, METH_NOARGS, "Gives the memory back."},
     {NULL, NULL, 0, NULL},

@@ -78,6 +78,25 @@ mutates: {}
 """
 
 
+# Writes rows of two states, the second one at a place that is computed.
+PUT_ROWS = """\
+etx: 1
+method: put
+inputs:
+  - {name: at, type: "int64[1]"}
+  - {name: row, type: "float32[1]"}
+buffers:
+  - {name: first, type: "float32[8]", init: 0}
+  - {name: second, type: "float32[8]", init: 0}
+nodes:
+  - {out: new_first, op: aten.index_put.default, args: [first, [at], row]}
+  - {out: twice, op: aten.add.Tensor, args: [at, at]}
+  - {out: new_second, op: aten.index_put.default, args: [second, [twice], row]}
+outputs: []
+mutates: {first: new_first, second: new_second}
+"""
+
+
 def make_program(source: Path, output: Path, *, parallel_regions: bool = False) -> Path:
     """Plans a directory of methods into a program file."""
     command = os.environ.get("ETX_COMMAND")
@@ -100,6 +119,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "two": {"add": TWO_INPUTS},
         "types": {"pass_on": MANY_TYPES},
         "clash": {"reset": CLASH, "look_up": LOOK_UP},
+        "rows": {"put": PUT_ROWS},
     }
     for name, methods in sources.items():
         (folder / name).mkdir()

@@ -79,6 +79,33 @@ def test_sessions_are_apart(programs):
     assert second.state["cache"].sum() == 0
 
 
+def test_state_is_kept_in_a_file(programs, tmp_path):
+    program = etx.load(programs["stateful"])
+    first, second = program.session(), program.session()
+    path = tmp_path / "chat.state"
+    with pytest.raises(etx.NotFoundError):
+        second.restore_from(path)
+    for value in (1, 2, 3):
+        first.set_cache(ones(10, 20) * value)
+        first.save_to(path)
+        second.restore_from(str(path))
+        assert second.save() == first.save()
+    with pytest.raises(etx.ArgumentError):
+        etx.load(programs["caches"]).session().restore_from(path)
+    kept = path.read_bytes()
+    (tmp_path / "text").write_text("this is no state" * 500)
+    for wrong in (tmp_path / "text", tmp_path):
+        with pytest.raises(etx.Error):
+            second.save_to(wrong)
+    with pytest.raises(etx.NotFoundError):
+        second.save_to(tmp_path / "no" / "folder")
+    second.close()
+    with pytest.raises(etx.StateError):
+        second.save_to(path)
+    assert path.read_bytes() == kept
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["chat.state", "text"]
+
+
 def test_caches_are_cut_back_to_their_first_rows(programs):
     program = etx.load(programs["caches"])
     session, fresh = program.session(), program.session()

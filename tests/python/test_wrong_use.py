@@ -216,6 +216,20 @@ def test_a_refused_call_changes_nothing(bench):
     assert not bench.session.is_torn
 
 
+@pytest.mark.parametrize("place", [4, 7, 8, -9])
+def test_a_place_past_the_end_leaves_the_session_usable(programs, place):
+    with etx.load(programs["rows"]).session() as session:
+        session.put(np.array([1]), np.array([5], np.float32))
+        kept = {name: session.state[name].copy() for name in ("first", "second")}
+        with pytest.raises(etx.ArgumentError, match="is not in -8..7"):
+            session.put(np.array([place]), np.array([6], np.float32))
+        assert not session.is_torn
+        for name, value in kept.items():
+            np.testing.assert_array_equal(session.state[name], value)
+        session.put(np.array([3]), np.array([7], np.float32))
+        np.testing.assert_array_equal(session.state["second"], [0, 0, 5, 0, 0, 0, 7, 0])
+
+
 def test_hasattr_works_with_sessions(bench):
     assert hasattr(bench.session, "set_cache") and not hasattr(bench.session, "step")
 

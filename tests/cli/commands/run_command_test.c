@@ -43,6 +43,32 @@ static void a_state_can_be_written(void** state) {
                           "data=[[1, 2]]", "--out", to_file));
 }
 
+#define GET(saved)                                                          \
+  WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[0, 0]]", "--state", \
+        saved)
+
+static void state_goes_from_call_to_call(void** state) {
+  (void)state;
+  char saved[PATH_BYTES], to_file[PATH_BYTES + 16];
+  snprintf(saved, sizeof saved, "%s/session.state", command_directory);
+  snprintf(to_file, sizeof to_file, "data=%s/no/folder.npy", command_directory);
+  command_expect_out(0, GET(saved), "[[0, 0]]");
+  command_expect(0, WORDS(ETX, "run", CACHE, "set_cache", "--in",
+                          "data=[[1, 2]]", "--state", saved));
+  command_expect_out(0, GET(saved), "[[1, 2]]");
+  // What fails leaves the file.
+  command_expect(2, WORDS(ETX, "run", CACHE, "set_cache", "--in",
+                          "data=[[3, 4]]", "--out", to_file, "--state", saved));
+  command_expect_out(0, GET(saved), "[[1, 2]]");
+  command_expect_err(
+      2,
+      WORDS(ETX, "run", kv, "prefill", "--in", "x=[[[0]]]", "--state", saved),
+      "another");
+  command_expect_out(0, GET(saved), "[[1, 2]]");
+  command_expect_err(2, WORDS(ETX, "run", CACHE, "--smoke", "--state", saved),
+                     "--state needs METHOD");
+}
+
 // For the target executorch these operators are decomposed.
 static void infinities_have_the_results_of_pytorch(void** state) {
   (void)state;
@@ -355,6 +381,7 @@ static void the_file_may_leave_memory(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_state_can_be_written),
+      cmocka_unit_test(state_goes_from_call_to_call),
       cmocka_unit_test(infinities_have_the_results_of_pytorch),
       cmocka_unit_test(results_are_written_and_read_back),
       cmocka_unit_test(invalid_inputs_are_refused),

@@ -34,6 +34,7 @@ typedef struct run_options {
   bool uses_regions;
   bool keeps_plan;
   uint64_t resident_bytes;
+  bool in_memory;
   const char* profile;
   const char* trace_ops;
   const char* state;
@@ -366,6 +367,7 @@ static etx_exit run_file(const run_options* options) {
       .uses_regions = options->uses_regions,
       .keeps_plan = options->keeps_plan,
       .resident_bytes = (size_t)options->resident_bytes,
+      .in_memory = options->in_memory,
       .kernel_paths = options->kernels.items,
       .kernel_count = options->kernels.count};
   const etx_status status =
@@ -430,6 +432,10 @@ int etx_cmd_run(int argc, char** argv) {
                     "them leaves it after each instruction that read it; "
                     "results are bit-equal (default: all of the file)",
                     &options.resident_bytes),
+          ETX_FLAG("in-memory", 0,
+                   "read the program instead of mapping it, so that its file "
+                   "may change during the run",
+                   &options.in_memory),
           ETX_TEXT("profile", 0, "FILE",
                    "write the call, or those of --case, as a trace for Chrome "
                    "and Perfetto: operators and memory",

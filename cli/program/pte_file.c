@@ -31,13 +31,24 @@ static etx_status find_program(etx_pte_file* file, etx_diag* diag) {
   return ETX_OK;
 }
 
+static etx_status find_or_close(etx_pte_file* file, etx_diag* diag) {
+  const etx_status status = find_program(file, diag);
+  if (status != ETX_OK) etx_pte_file_close(file);
+  return status;
+}
+
 etx_status etx_pte_file_open(etx_pte_file* file, const char* path,
                              etx_diag* diag) {
   memset(file, 0, sizeof *file);
   ETX_TRY(etx_mapped_file_open(&file->file, path, diag));
-  const etx_status status = find_program(file, diag);
-  if (status != ETX_OK) etx_pte_file_close(file);
-  return status;
+  return find_or_close(file, diag);
+}
+
+etx_status etx_pte_file_read(etx_pte_file* file, const char* path,
+                             etx_diag* diag) {
+  memset(file, 0, sizeof *file);
+  ETX_TRY(etx_mapped_file_read(&file->file, path, diag));
+  return find_or_close(file, diag);
 }
 
 void etx_pte_file_close(etx_pte_file* file) {

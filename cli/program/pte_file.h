@@ -18,6 +18,9 @@ typedef struct etx_pte_file {
 // data file (.ptd) with a hint. On failure nothing stays open.
 ETX_MUST_USE etx_status etx_pte_file_open(etx_pte_file* file, const char* path,
                                           etx_diag* diag);
+// The same, but reads the file into memory, so that it may change.
+ETX_MUST_USE etx_status etx_pte_file_read(etx_pte_file* file, const char* path,
+                                          etx_diag* diag);
 void etx_pte_file_close(etx_pte_file* file);
 
 #endif

@@ -44,7 +44,8 @@ static etx_status open_program(etx_run_session* session,
                                      .limits = &limits,
                                      .data_paths = options->data_paths,
                                      .data_path_count = options->data_count,
-                                     .parallel = &session->pool.parallel};
+                                     .parallel = &session->pool.parallel,
+                                     .in_memory = options->in_memory};
   return open_module(session, &module, diag);
 }
 
@@ -88,7 +89,8 @@ static etx_status open_with_pool(etx_run_session* session,
 static etx_status open_file(etx_run_session* session, const char* path,
                             const etx_run_session_options* options,
                             etx_diag* diag) {
-  ETX_TRY(etx_pte_file_open(&session->file, path, diag));
+  ETX_TRY(options->in_memory ? etx_pte_file_read(&session->file, path, diag)
+                             : etx_pte_file_open(&session->file, path, diag));
   const etx_status status = open_with_pool(session, options, diag);
   if (status != ETX_OK) etx_pte_file_close(&session->file);
   return status;
@@ -102,6 +104,11 @@ etx_status etx_run_session_open(etx_run_session* session, const char* path,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "--resident observes the instructions one by one, so "
                          "it cannot be combined with --parallel-regions");
+  }
+  if (options->in_memory && options->resident_bytes != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "--resident is for a file that is mapped, so it "
+                         "cannot be combined with --in-memory");
   }
   ETX_TRY(check_paths(options->data_paths, options->data_count, diag));
   ETX_TRY(etx_kernel_set_open(&session->kernels, options->kernel_paths,

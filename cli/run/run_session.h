@@ -16,6 +16,7 @@ typedef struct etx_run_session_options {
   size_t data_count;
   size_t threads;         // for its kernels; 0 counts as 1
   bool uses_regions;      // independent parts of methods run on these threads
+  bool in_memory;         // files are read instead of mapped, and may change
   bool keeps_plan;        // values lie where they lie at the largest sizes
   size_t resident_bytes;  // of the file, see resident_limit.h; 0: all stay
   const char* const* kernel_paths;  // libraries of kernels (kernel_library.h)

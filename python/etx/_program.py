@@ -55,7 +55,7 @@ class Constants(Mapping[str, Any]):
 
 
 class Program:
-    """A program file that `load` mapped and verified.
+    """A program file that `load` mapped, or read, and verified.
 
     Any number of threads may use a program. A pickled program is its path and
     the fingerprint of its content: where it is unpickled the file is mapped
@@ -69,6 +69,7 @@ class Program:
       keep_plan: True if methods use the memory of their largest sizes at all sizes.
       kernels: shared libraries with kernels of your own operators.
       resident_bytes: how much of the file stays in memory; None: all of it.
+      in_memory: True if the file was read, False if it is mapped.
       methods: MethodInfo by name; those that etx adds itself are left out.
       constants: values of constant methods by name.
       state: StateInfo by full name; empty for files of the stock exporter.
@@ -83,12 +84,14 @@ class Program:
         parallel_regions: bool = False, keep_plan: bool = False,
         kernels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
         resident_bytes: int | None = None,
+        in_memory: bool = False,
     ) -> None:
         self.path = Path(path).absolute()
         self.threads = threads
         self.parallel_regions = bool(parallel_regions)
         self.keep_plan = bool(keep_plan)
         self.resident_bytes = resident_bytes
+        self.in_memory = bool(in_memory)
         self.kernels = tuple(Path(item).absolute() for item in paths_of(kernels))
         self._data = tuple(Path(item).absolute() for item in data)
         self._marks = _marks_of((self.path, *self._data))
@@ -96,7 +99,7 @@ class Program:
         try:
             self._native = _runtime.File(
                 bytes_of(self.path), threads, data_paths, self.parallel_regions, self.keep_plan,
-                tuple(map(bytes_of, self.kernels)), resident_bytes or 0,
+                tuple(map(bytes_of, self.kernels)), resident_bytes or 0, self.in_memory,
             )
         except _errors.FileError as refused:
             # The library was given bytes and has no path for its message.
@@ -263,7 +266,8 @@ class Program:
         data = tuple(map(str, self._data))
         kernels = tuple(map(str, self.kernels))
         options = (
-            self.threads, data, self.parallel_regions, self.keep_plan, kernels, self.resident_bytes,
+            self.threads, data, self.parallel_regions, self.keep_plan, kernels,
+            self.resident_bytes, self.in_memory,
         )
         return _open_again, (str(self.path), self.fingerprint, *options)
 
@@ -279,11 +283,13 @@ def load(
     parallel_regions: bool = False, keep_plan: bool = False,
     kernels: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     resident_bytes: int | None = None,
+    in_memory: bool = False,
 ) -> Program:
     """Maps a program file (.pte, of etx or of the stock exporter) and verifies it.
 
     Args:
-      path: the file. It must not change while it is mapped.
+      path: the file. It must not change while it is mapped: a file that becomes
+        shorter ends the process. Replacing it by a rename is safe.
       threads: how many threads its kernels use; results do not depend on it.
       data: files (.ptd) that hold tensors of the program.
       parallel_regions: True to run independent parts of a method at the same time on
@@ -298,8 +304,10 @@ def load(
       resident_bytes: how many bytes at the start of the file, at least 1, stay in
         memory once they were read. Weights behind them are let go after each
         instruction that read them, so that a model may have more weights than the
-        device has memory (docs/memory.md). Results are the same. None: all of the
+        device has memory (docs/large-models.md). Results are the same. None: all of the
         file stays.
+      in_memory: True to read the files of the program into memory instead of mapping
+        them. They may change then, but processes do not share their bytes.
 
     Raises:
       HostError: the file cannot be read.
@@ -316,6 +324,11 @@ def load(
             raise _errors.ArgumentError(
                 f"'resident_bytes' is {resident_bytes!r}, expected a number of bytes from 1 on"
             )
+        if in_memory:
+            raise _errors.ArgumentError(
+                "'resident_bytes' is for a file that is mapped, so it cannot be combined with "
+                "'in_memory'"
+            )
         if parallel_regions:
             raise _errors.ArgumentError(
                 "'resident_bytes' lets go of weights between instructions that run one by one, "
@@ -324,6 +337,7 @@ def load(
     return Program(
         path, threads=threads, data=data, parallel_regions=parallel_regions,
         keep_plan=keep_plan, kernels=kernels, resident_bytes=resident_bytes,
+        in_memory=in_memory,
     )
 
 
@@ -352,12 +366,13 @@ def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
 
 def _open_again(
     path: str, fingerprint: str, threads: int, data: tuple[str, ...], parallel_regions: bool,
-    keep_plan: bool, kernels: tuple[str, ...], resident_bytes: int | None,
+    keep_plan: bool, kernels: tuple[str, ...], resident_bytes: int | None, in_memory: bool,
 ) -> Program:
     """Unpickles a program."""
     program = Program(
         path, threads=threads, data=data, parallel_regions=parallel_regions,
         keep_plan=keep_plan, kernels=kernels, resident_bytes=resident_bytes,
+        in_memory=in_memory,
     )
     if program.fingerprint != fingerprint:
         raise _errors.FileError(

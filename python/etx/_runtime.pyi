@@ -50,7 +50,8 @@ class Pool:
 class File:
     def __new__(
         cls, path: bytes, threads: int, data: tuple[bytes, ...], regions: bool,
-        keeps_plan: bool, kernels: tuple[bytes, ...], /,
+        keeps_plan: bool, kernels: tuple[bytes, ...],
+        resident_bytes: int, in_memory: bool, /,
     ) -> File: ...
     def describe(self) -> dict[str, Any]: ...
     def constant(self, name: str, index: int, /) -> Any: ...

@@ -98,7 +98,7 @@ static etx_status open_checked(etx_py_file* file, const char* path,
 }
 
 static bool open_module(etx_py_file* file, const char* path, PyObject* data,
-                        bool keeps_plan, size_t resident_bytes,
+                        bool keeps_plan, size_t resident_bytes, bool in_memory,
                         etx_diag* diag) {
   const char** paths = NULL;
   size_t count = 0;
@@ -112,6 +112,7 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
       .data_path_count = count,
       .parallel = file->pool_memory == NULL ? NULL : &file->pool.parallel,
       .resident_bytes = resident_bytes,
+      .in_memory = in_memory,
   };
   Py_BEGIN_ALLOW_THREADS status = open_checked(file, path, &options, diag);
   Py_END_ALLOW_THREADS PyMem_Free((void*)paths);
@@ -121,7 +122,8 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
 }
 
 // File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool,
-//      keeps_plan: bool, kernels: tuple[bytes, ...], resident_bytes: int)
+//      keeps_plan: bool, kernels: tuple[bytes, ...], resident_bytes: int,
+//      in_memory: bool)
 // Without `resident_bytes`, 0, all of the file stays in memory.
 static PyObject* file_new(PyTypeObject* type, PyObject* args,
                           PyObject* kwargs) {
@@ -130,13 +132,14 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
   int regions = 0;
   int keeps_plan = 0;
   Py_ssize_t resident = 0;
+  int in_memory = 0;
   PyObject* data = NULL;
   PyObject* kernels = NULL;
   etx_diag diag;
   (void)kwargs;
-  if (!PyArg_ParseTuple(args, "ynO!ppO!n", &path, &threads, &PyTuple_Type,
+  if (!PyArg_ParseTuple(args, "ynO!ppO!np", &path, &threads, &PyTuple_Type,
                         &data, &regions, &keeps_plan, &PyTuple_Type, &kernels,
-                        &resident)) {
+                        &resident, &in_memory)) {
     return NULL;
   }
   const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -149,7 +152,8 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
   }
   if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
       !open_module(file, path, data, keeps_plan != 0,
-                   resident < 0 ? 0 : (size_t)resident, &diag)) {
+                   resident < 0 ? 0 : (size_t)resident, in_memory != 0,
+                   &diag)) {
     close_threads(file);
     etx_kernel_set_close(&file->kernels);
     Py_DECREF((PyObject*)file);

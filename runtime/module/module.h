@@ -65,6 +65,10 @@ typedef struct etx_module_options {
   // what is behind them is let go after each instruction that read it
   // (resident_limit.h). 0: all of the file stays. For files opened by path.
   size_t resident_bytes;
+  // Reads the files into memory instead of mapping them: changes of the files
+  // afterwards have no effect. The bytes come from `memory`, and processes do
+  // not share them.
+  bool in_memory;
 } etx_module_options;
 
 struct etx_module_method;  // one loaded method and its memory
@@ -76,8 +80,9 @@ typedef struct etx_module {
   etx_module_memory memory;           // the functions that allocate its memory
   struct etx_module_method* methods;  // list of loaded ones
   etx_bytes file;                     // its bytes
-  bool is_mapped;                     // file: by us, else kept by the caller
-  etx_ptd* data;                      // data files, mapped by us
+  bool owns_file;                     // else the caller keeps it
+  bool in_memory;                     // what is ours is read, else mapped
+  etx_ptd* data;                      // data files, ours
   size_t data_count;                  // of data
   // One block for all methods, as large as the largest needs; NULL for a stock
   // file, whose methods have one each.
@@ -96,7 +101,11 @@ typedef struct etx_module_shared {
 } etx_module_shared;
 
 // Maps and verifies the file, and the data files of the options. `options` may
-// be NULL; of what it points to, kernels and threads outlive the module. A
+// be NULL; of what it points to, kernels and threads outlive the module. Mapped
+// files must not change until the module is closed: a file that becomes shorter
+// ends the process (SIGBUS), and one that is written over may do so, too.
+// Replacing it by a rename is safe. Where that cannot be ruled out, `in_memory`
+// of the options reads the files instead. A
 // module that failed to open has nothing to close, and may be closed.
 // ETX_HOST_FAILED: a file cannot be read; ETX_BAD_FILE and its kin: it is no
 // program, or a hostile one.

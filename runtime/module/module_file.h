@@ -1,9 +1,12 @@
-// How a module maps its files. Only this differs between hosts.
+// How a module maps or reads its files. Only mapping differs between hosts.
 
 #ifndef ETX_RUNTIME_MODULE_MODULE_FILE_H
 #define ETX_RUNTIME_MODULE_MODULE_FILE_H
 
-#include "format/base/diag.h"
+#include "runtime/module/module.h"
+
+// malloc and free.
+extern const etx_module_memory etx_module_heap;
 
 // Maps a whole file read-only, at an address aligned to at least 16. An empty
 // file maps to size 0. The message of ETX_HOST_FAILED has path and reason. The
@@ -12,6 +15,14 @@ ETX_MUST_USE etx_status etx_module_file_map(const char* path,
                                             etx_bytes* out_file,
                                             etx_diag* diag);
 void etx_module_file_unmap(etx_bytes file);
+
+// Reads a whole regular file into memory that `memory` gives, aligned to 64;
+// the caller gives it back. An empty file has size 0 and no memory.
+// ETX_OUT_OF_MEMORY; ETX_HOST_FAILED: as above, or the file became shorter.
+ETX_MUST_USE etx_status etx_module_file_read(const char* path,
+                                             const etx_module_memory* memory,
+                                             etx_bytes* out_file,
+                                             etx_diag* diag);
 
 // Asks the host for large pages for a mapped file, where it has them. For
 // applications that map the program file themselves: call it before the file is

@@ -26,12 +26,29 @@ static void* heap_calloc(void* context, size_t bytes) {
   return calloc(bytes, 1);
 }
 
-static const etx_module_memory heap = {
+const etx_module_memory etx_module_heap = {
     .take = heap_allocate, .give_back = heap_free, .take_zeroed = heap_calloc};
+
+// Maps or reads a file. `memory` must stay until it is closed.
+static etx_status open_file(const char* path, bool in_memory,
+                            const etx_module_memory* memory,
+                            etx_bytes* out_file, etx_diag* diag) {
+  return in_memory ? etx_module_file_read(path, memory, out_file, diag)
+                   : etx_module_file_map(path, out_file, diag);
+}
+
+static void close_file(etx_bytes file, bool in_memory,
+                       const etx_module_memory* memory) {
+  if (!in_memory) {
+    etx_module_file_unmap(file);
+  } else if (file.size > 0) {
+    memory->give_back(memory->context, (void*)(uintptr_t)file.data);
+  }
+}
 
 static void close_data(etx_module* module) {
   for (size_t i = 0; i < module->data_count; ++i) {
-    etx_module_file_unmap(module->data[i].file);
+    close_file(module->data[i].file, module->in_memory, &module->memory);
   }
   if (module->data != NULL) {
     module->memory.give_back(module->memory.context, module->data);
@@ -44,11 +61,11 @@ static etx_status open_data_file(etx_module* module, const char* path,
                                  etx_diag* diag) {
   etx_bytes file;
   etx_ptd* const ptd = &module->data[module->data_count];
-  ETX_TRY(etx_module_file_map(path, &file, diag));
+  ETX_TRY(open_file(path, module->in_memory, &module->memory, &file, diag));
   const etx_status status = etx_ptd_open(ptd, file, diag);
   if (status != ETX_OK) {
     etx_diag_append(diag, " (data file '%s')", path);
-    etx_module_file_unmap(file);
+    close_file(file, module->in_memory, &module->memory);
     return status;
   }
   ++module->data_count;
@@ -72,15 +89,15 @@ static etx_status open_data(etx_module* module,
 static etx_status open_bytes(etx_module* module, etx_bytes file,
                              const etx_module_options* options,
                              etx_diag* diag) {
-  static const etx_module_options no_options = {NULL, NULL, NULL, NULL,
-                                                0,    NULL, 0};
+  static const etx_module_options no_options = {.kernels = NULL};
   if (options == NULL) options = &no_options;
   etx_limits limits;
   memset(&limits, 0, sizeof limits);
   if (options->limits != NULL) limits = *options->limits;
   if (options->parallel != NULL) limits.parallel = options->parallel;
   memset(module, 0, sizeof *module);
-  module->memory = options->memory == NULL ? heap : *options->memory;
+  module->memory = options->memory == NULL ? etx_module_heap : *options->memory;
+  module->in_memory = options->in_memory;
   module->file = file;
   // Volatile: where the weak definition is in the same file (etx.c), gcc would
   // take its value, though the linker may choose the application's.
@@ -110,16 +127,25 @@ static etx_status open_path(etx_module* module, const char* path,
                             const etx_module_options* options, etx_diag* diag) {
   etx_bytes file;
   memset(module, 0, sizeof *module);
-  ETX_TRY(etx_module_file_map(path, &file, diag));
+  const bool in_memory = options != NULL && options->in_memory;
+  const etx_module_memory memory = options == NULL || options->memory == NULL
+                                       ? etx_module_heap
+                                       : *options->memory;
+  if (in_memory && options->resident_bytes != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "a file that is read into memory cannot leave it; set "
+                         "'resident_bytes' to 0 or map the file");
+  }
+  ETX_TRY(open_file(path, in_memory, &memory, &file, diag));
   const etx_status status = open_bytes(module, file, options, diag);
   if (status == ETX_OK) {
-    module->is_mapped = true;
+    module->owns_file = true;
     if (options != NULL && options->resident_bytes != 0) {
       etx_resident_limit_init(&module->resident, file, options->resident_bytes);
     }
     return ETX_OK;
   }
-  etx_module_file_unmap(file);
+  close_file(file, in_memory, &memory);
   memset(module, 0, sizeof *module);
   return status;
 }
@@ -142,7 +168,9 @@ void etx_module_share(etx_module* module, const etx_module* owner) {
 void etx_module_close(etx_module* module) {
   etx_module_methods_close(module);
   if (module->memory.give_back != NULL) close_data(module);
-  if (module->is_mapped) etx_module_file_unmap(module->file);
+  if (module->owns_file) {
+    close_file(module->file, module->in_memory, &module->memory);
+  }
   memset(module, 0, sizeof *module);
 }
 

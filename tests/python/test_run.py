@@ -79,6 +79,23 @@ def test_sessions_are_apart(programs):
     assert second.state["cache"].sum() == 0
 
 
+def test_a_program_in_memory_does_not_see_changes(programs, tmp_path):
+    path = tmp_path / "live.pte"
+    path.write_bytes(programs["stateful"].read_bytes())
+    program = etx.load(path, in_memory=True)
+    assert program.in_memory and not etx.load(programs["stateful"]).in_memory
+    session = program.session()
+    path.write_bytes(b"")
+    session.set_cache(ones(10, 20))
+    path.write_bytes(bytes(100000))
+    data = np.zeros((10, 20), np.float32)
+    session.get_cache(data)
+    assert data.sum() == 200
+    assert program.session().state["cache"].sum() == 0
+    with pytest.raises(etx.FileError):
+        etx.load(path, in_memory=True)
+
+
 def test_state_is_kept_in_a_file(programs, tmp_path):
     program = etx.load(programs["stateful"])
     first, second = program.session(), program.session()
@@ -332,6 +349,8 @@ def test_weights_leave_memory(tmp_path):
         np.testing.assert_array_equal(results[0], result)
     with pytest.raises(etx.ArgumentError, match="resident_bytes"):
         etx.load(path, resident_bytes=0)
+    with pytest.raises(etx.ArgumentError, match="in_memory"):
+        etx.load(path, in_memory=True, resident_bytes=1)
     with pytest.raises(etx.ArgumentError, match="parallel_regions"):
         etx.load(path, threads=2, parallel_regions=True, resident_bytes=1)
 

@@ -374,6 +374,10 @@ static void the_file_may_leave_memory(void** state) {
                      WORDS(ETX, "run", kv, "--smoke", "--resident", "1",
                            "--trace-ops", "use.yaml"),
                      "--trace-ops and --resident");
+  command_expect_err(2,
+                     WORDS(ETX, "run", kv, "--smoke", "--resident", "1",
+                           "--in-memory"),
+                     "--resident is for a file that is mapped");
   command_expect_err(2, WORDS(ETX, "run", kv, "--smoke", "--resident", "much"),
                      "--resident");
 }

@@ -221,6 +221,63 @@ static void a_file_is_mapped_and_closed(void** state) {
 
 // The allocator fails after 0, 1, 2... blocks until there are enough. Each
 // failure is reported, and all blocks are freed.
+// Writes the program of a fixture to a new file, whose path goes to `path`.
+static void write_program(const module_fixture* f, char* path) {
+  const etx_bytes bytes = test_file(f->p);
+  const int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  assert_true(write(descriptor, bytes.data, bytes.size) == (ssize_t)bytes.size);
+  close(descriptor);
+}
+
+// A mapped file would end the process with SIGBUS when it has become shorter.
+static void a_file_in_memory_may_change(void** state) {
+  (void)state;
+  module_fixture f;
+  char path[] = "/tmp/etx_module_XXXXXX";
+  start(&f, true);
+  etx_module_close(&f.module);
+  write_program(&f, path);
+  f.options.in_memory = true;
+  assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+  assert_int_equal(f.heap.live, 1);
+  add(&f, 1);
+  assert_int_equal(truncate(path, 0), 0);
+  add(&f, 2);
+  FILE* const file = fopen(path, "wb");
+  assert_non_null(file);
+  for (size_t i = 0; i < 100000; ++i) (void)fputc(0xff, file);
+  assert_int_equal(fclose(file), 0);
+  // Loads again, from the metadata.
+  assert_ok(etx_module_load_method(&f.module, "add", NULL, &diag));
+  add(&f, 3);
+  end(&f);
+  assert_refused(etx_module_open(&f.module, path, &f.options, &diag),
+                 ETX_BAD_FILE, "");
+  unlink(path);
+  assert_int_equal(f.heap.live, 0);
+  assert_refused(etx_module_open(&f.module, path, &f.options, &diag),
+                 ETX_HOST_FAILED, "cannot open");
+  assert_refused(etx_module_open(&f.module, "/tmp", &f.options, &diag),
+                 ETX_HOST_FAILED, "");
+}
+
+static void no_memory_for_a_file_is_said(void** state) {
+  (void)state;
+  module_fixture f;
+  char path[] = "/tmp/etx_module_XXXXXX";
+  start(&f, true);
+  etx_module_close(&f.module);
+  write_program(&f, path);
+  f.options.in_memory = true;
+  f.heap.most = f.heap.taken;
+  if (f.heap.most == 0) f.heap.most = f.heap.taken = 1;
+  assert_refused(etx_module_open(&f.module, path, &f.options, &diag),
+                 ETX_OUT_OF_MEMORY, "no memory for '/tmp");
+  unlink(path);
+  end(&f);
+}
+
 static void too_little_memory_frees_all_blocks(void** state) {
   (void)state;
   module_fixture f;
@@ -350,6 +407,8 @@ int main(void) {
       cmocka_unit_test(loading_again_switches_the_session),
       cmocka_unit_test(loading_does_not_write_scratch),
       cmocka_unit_test(a_file_is_mapped_and_closed),
+      cmocka_unit_test(a_file_in_memory_may_change),
+      cmocka_unit_test(no_memory_for_a_file_is_said),
       cmocka_unit_test(too_little_memory_frees_all_blocks),
       cmocka_unit_test(a_method_that_is_not_loaded_has_no_outputs),
       cmocka_unit_test(sessions_may_start_with_zeros),

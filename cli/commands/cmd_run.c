@@ -16,7 +16,6 @@
 #include "cli/run/smoke_run.h"
 #include "cli/run/run_profile.h"
 #include "cli/program/instruction_source.h"
-#include "runtime/module/state_file.h"
 
 typedef struct run_options {
   const char* file;
@@ -268,17 +267,13 @@ static etx_exit run_opened(etx_run_session* session, const run_options* options,
 static etx_exit run_on_saved(etx_run_session* session,
                              const run_options* options, etx_pool* pool) {
   etx_diag diag;
-  etx_shared_memory* const shared = &session->shared.memory;
   if (options->state == NULL) return run_opened(session, options, pool);
   etx_diag_init(&diag);
-  etx_status status = etx_state_file_restore(shared, options->state, &diag);
-  if (status != ETX_OK && status != ETX_NOT_FOUND) {
-    return etx_error_report("run", NULL, status, &diag);
-  }
+  etx_status status = etx_run_session_restore(session, options->state, &diag);
+  if (status != ETX_OK) return etx_error_report("run", NULL, status, &diag);
   const etx_exit code = run_opened(session, options, pool);
   if (code != ETX_EXIT_DONE) return code;
-  etx_diag_init(&diag);
-  status = etx_state_file_save(shared, options->state, &diag);
+  status = etx_run_session_save(session, options->state, &diag);
   return status == ETX_OK ? ETX_EXIT_DONE
                           : etx_error_report("run", NULL, status, &diag);
 }

@@ -7,6 +7,7 @@
 #include "cli/tensors/host_tensor.h"
 #include "cli/base/input_path.h"
 #include "cli/base/plural.h"
+#include "runtime/module/state_file.h"
 
 // A data file that does not exist is a mistake of the user (exit code 2), not a
 // failure of the system, as opening it would report.
@@ -209,4 +210,19 @@ etx_status etx_run_session_run(etx_run_session* session, etx_method* method,
   }
   etx_resident_limit_observe(&session->resident, method);
   return etx_method_run(method, diag);
+}
+
+etx_status etx_run_session_restore(etx_run_session* session, const char* path,
+                                   etx_diag* diag) {
+  etx_diag why;
+  etx_diag_init(&why);
+  const etx_status status =
+      etx_state_file_restore(&session->shared.memory, path, &why);
+  if (status == ETX_OK || status == ETX_NOT_FOUND) return ETX_OK;
+  return etx_diag_fail(diag, status, "%s", why.text);
+}
+
+etx_status etx_run_session_save(const etx_run_session* session,
+                                const char* path, etx_diag* diag) {
+  return etx_state_file_save(&session->shared.memory, path, diag);
 }

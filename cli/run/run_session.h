@@ -61,4 +61,13 @@ void etx_run_session_observe(etx_run_session* session, etx_method* method,
 ETX_MUST_USE etx_status etx_run_session_run(etx_run_session* session,
                                             etx_method* method, etx_diag* diag);
 
+// Takes the states from a file of etx_run_session_save. Without such a file,
+// and if no save into it was completed, they stay as they are.
+ETX_MUST_USE etx_status etx_run_session_restore(etx_run_session* session,
+                                                const char* path,
+                                                etx_diag* diag);
+// Saves the states (runtime/module/state_file.h).
+ETX_MUST_USE etx_status etx_run_session_save(const etx_run_session* session,
+                                             const char* path, etx_diag* diag);
+
 #endif

@@ -5,10 +5,33 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "runtime/module/module_file.h"
+
+static void* heap_allocate(void* context, size_t bytes, size_t alignment) {
+  (void)context;
+  // C11 requires a size that is a multiple of the alignment.
+  const size_t rest = bytes % alignment;
+  const size_t padding = rest == 0 ? 0 : alignment - rest;
+  if (bytes > SIZE_MAX - padding) return NULL;
+  return aligned_alloc(alignment, bytes + padding);
+}
+
+static void heap_free(void* context, void* memory) {
+  (void)context;
+  free(memory);
+}
+
+static void* heap_calloc(void* context, size_t bytes) {
+  (void)context;
+  return calloc(bytes, 1);
+}
+
+const etx_module_memory etx_module_heap = {
+    .take = heap_allocate, .give_back = heap_free, .take_zeroed = heap_calloc};
 
 // As aligned as a mapped file is for the loops that read constants in place.
 enum { FILE_ALIGNMENT = 64 };

@@ -2,32 +2,8 @@
 
 #include "runtime/module/module.h"
 
-#include <stdlib.h>
-
 #include "runtime/module/module_file.h"
 #include "runtime/module/module_method.h"
-
-static void* heap_allocate(void* context, size_t bytes, size_t alignment) {
-  (void)context;
-  // C11 requires a size that is a multiple of the alignment.
-  const size_t rest = bytes % alignment;
-  const size_t padding = rest == 0 ? 0 : alignment - rest;
-  if (bytes > SIZE_MAX - padding) return NULL;
-  return aligned_alloc(alignment, bytes + padding);
-}
-
-static void heap_free(void* context, void* memory) {
-  (void)context;
-  free(memory);
-}
-
-static void* heap_calloc(void* context, size_t bytes) {
-  (void)context;
-  return calloc(bytes, 1);
-}
-
-const etx_module_memory etx_module_heap = {
-    .take = heap_allocate, .give_back = heap_free, .take_zeroed = heap_calloc};
 
 // Maps or reads a file. `memory` must stay until it is closed.
 static etx_status open_file(const char* path, bool in_memory,

@@ -12,6 +12,9 @@
 
 #include "runtime/method/method_error.h"
 
+// Records with which a new one is compared: a layer asks a few times.
+enum { LATEST = 4 };
+
 // Bytes of state that were written; one range that has all of them.
 typedef struct state_writes {
   size_t start, end;
@@ -82,6 +85,78 @@ static bool can_ask(const etx_method* method, const etx_method_record* record,
   return true;
 }
 
+// True if two arguments that are not read have the same influence on a check:
+// sizes and numbers that stay.
+static bool are_alike(const etx_method* method, const etx_value* a,
+                      const etx_value* b) {
+  if (a == b) return true;
+  if (a->kind != b->kind) return false;
+  if (a->kind == ETX_VALUE_TENSOR) {
+    const etx_tensor* const x = &a->as.tensor;
+    const etx_tensor* const y = &b->as.tensor;
+    return !etx_method_is_dynamic(etx_method_tensor_of(method, a)) &&
+           !etx_method_is_dynamic(etx_method_tensor_of(method, b)) &&
+           x->rank == y->rank &&
+           memcmp(x->sizes, y->sizes, x->rank * sizeof *x->sizes) == 0;
+  }
+  if (((method->marks[a->position] | method->marks[b->position]) &
+       ETX_MARK_VARIES) != 0) {
+    return false;
+  }
+  if (a->kind == ETX_VALUE_INT) return a->as.integer == b->as.integer;
+  if (a->kind == ETX_VALUE_BOOL) return a->as.boolean == b->as.boolean;
+  return a->kind == ETX_VALUE_NONE;
+}
+
+static bool are_same_values(etx_value_span a, etx_value_span b) {
+  if (a.end - a.at != b.end - b.at) return false;
+  for (; a.at != a.end; ++a.at, ++b.at) {
+    if (*a.at != *b.at) return false;
+  }
+  return true;
+}
+
+// True if the kernels of two records refuse the same. The layers of a model
+// write rows of caches of one size, at one position.
+static bool ask_the_same(const etx_method* method, const etx_method_record* a,
+                         const etx_method_record* b) {
+  const etx_kernel_check* const check = a->kernel->check;
+  if (check != b->kernel->check ||
+      a->call.argument_count != b->call.argument_count) {
+    return false;
+  }
+  for (size_t i = 0; i < a->call.argument_count; ++i) {
+    const bool is_read = i < 64 && (check->reads >> i & 1) != 0;
+    const bool is_same =
+        is_read ? are_same_values(etx_call_argument_values(&a->call, i),
+                                  etx_call_argument_values(&b->call, i))
+                : are_alike(method, a->call.arguments[i], b->call.arguments[i]);
+    if (!is_same) return false;
+  }
+  return true;
+}
+
+// The list while it is made.
+typedef struct check_list {
+  uint32_t* end;            // where the next one is noted
+  uint32_t latest[LATEST];  // records that were added last
+  size_t count;
+} check_list;
+
+// Adds a record, unless one of the latest asks the same.
+static void add_check(etx_method* method, check_list* list, uint32_t position) {
+  etx_method_record* const record = &method->records[position];
+  for (size_t i = 0; i < LATEST && i < list->count; ++i) {
+    if (ask_the_same(method, &method->records[list->latest[i]], record)) {
+      return;
+    }
+  }
+  list->latest[list->count++ % LATEST] = position;
+  *list->end = position;
+  list->end = &record->to;
+  *list->end = ETX_NO_INDEX;
+}
+
 // True for a step that is no jump and does not change where a value lies.
 static bool is_plain(const etx_method_record* record) {
   return record->kind == ETX_RECORD_KERNEL && record->late == ETX_RECORD_AHEAD;
@@ -99,10 +174,10 @@ static bool jumps_before(const etx_method* method, size_t end) {
 }
 
 void etx_state_checks_find(etx_method* method) {
-  uint32_t* last = &method->first_check;
+  check_list list = {.end = &method->first_check};
   state_writes writes = {SIZE_MAX, 0};
   method->has_new_steps = false;
-  *last = ETX_NO_INDEX;
+  *list.end = ETX_NO_INDEX;
   if (method->first_state_step == SIZE_MAX ||
       jumps_before(method, method->first_state_step)) {
     return;
@@ -113,12 +188,10 @@ void etx_state_checks_find(etx_method* method) {
   for (size_t i = method->first_state_step; i < method->step_count; ++i) {
     const size_t position =
         (size_t)(etx_record_of_call(method->steps[i].call) - method->records);
-    etx_method_record* const record = &method->records[position];
+    const etx_method_record* const record = &method->records[position];
     if (!is_plain(record)) return;
     if (can_ask(method, record, &writes)) {
-      *last = (uint32_t)position;
-      last = &record->to;
-      *last = ETX_NO_INDEX;
+      add_check(method, &list, (uint32_t)position);
     }
     note_writes(method, record, &writes);
   }

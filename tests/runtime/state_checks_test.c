@@ -2,6 +2,7 @@
 // state, wherever the instruction that uses the index is, as far as the index
 // is known then.
 
+#include "runtime/method/method_types.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/optional_parts.h"
@@ -331,6 +332,41 @@ static void an_index_in_state_is_known_until_it_is_written(void** state) {
   }
 }
 
+static size_t count_checks(const checks_fixture* f) {
+  size_t count = 0;
+  for (uint32_t at = f->loaded.method.first_check; at != UINT32_MAX;
+       at = f->loaded.method.records[at].to) {
+    ++count;
+  }
+  return count;
+}
+
+// The same index into caches of one size is asked about once, another index and
+// a cache of another size are not left out.
+static void equal_questions_are_asked_once(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  put_at(&f, f.s, f.at);
+  put_at(&f, f.t, f.at);
+  index_select(&f);
+  put_at(&f, f.s, f.at);
+  const int slice = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(3), 64);
+  const int row = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 96);
+  const int no = test_int(f.p, 0), one = test_int(f.p, 1);
+  test_call(f.p, "aten::slice_copy", "Tensor_out",
+            ARGS(f.t, no, no, test_int(f.p, 3), one, slice, slice));
+  test_call(f.p, "aten::index_select", "out",
+            ARGS(slice, no, f.later, row, row));
+  load(&f);
+  f.later_data[1] = 3;  // within 4 rows, but not within 3
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "index 3 is not in 0..2");
+  assert_untouched(&f);
+  assert_int_equal(count_checks(&f), 3);
+  end(&f);
+}
+
 static void before(void* context, size_t instruction, const etx_call* call) {
   (void)instruction, (void)call;
   ++*(int*)context;
@@ -394,6 +430,7 @@ int main(void) {
       cmocka_unit_test(an_index_computed_later_is_not_looked_at_before),
       cmocka_unit_test(an_index_that_changes_is_not_looked_at_before),
       cmocka_unit_test(an_index_in_state_is_known_until_it_is_written),
+      cmocka_unit_test(equal_questions_are_asked_once),
       cmocka_unit_test(an_observed_run_asks_too),
       cmocka_unit_test(an_instruction_behind_a_jump_is_not_asked),
   };

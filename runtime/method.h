@@ -183,8 +183,9 @@ struct etx_method {
   etx_method* (*choose)(etx_method* method, bool runs);
   // Set if values that depend on sizes alone are kept (size_values.h).
   const struct etx_once_functions* once;
-  size_t once_count;  // steps in front of `steps` that compute them
-  bool once_is_due;   // sizes have changed since these ran
+  etx_bytes_mut kept;  // their memory
+  size_t once_count;   // steps in front of `steps` that compute them
+  bool once_is_due;    // sizes have changed since these ran
 };
 
 // Exact bytes of every block. Needs no memory. Of the kernel table it reads

@@ -20,10 +20,7 @@
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/scratch_compaction.h"
 
-enum {
-  BLOCK_ALIGNMENT = 64,  // of kept blocks: a line of the cache
-  MOST_ROUNDS = 64       // until it is known which records run once
-};
+enum { MOST_ROUNDS = 64 };  // until it is known which records run once
 
 // Bits of a block, in `bytes` of its layout, which each phase sets anew.
 enum {
@@ -194,17 +191,15 @@ static bool is_kept(const etx_layout_block* block) {
                           IS_REWRITTEN)) == (IS_WRITTEN | IS_READ_IN_EACH);
 }
 
-// Gives every block that is kept its place: `placed`. Returns the bytes of all.
-static size_t place_blocks(const etx_method* method) {
-  size_t end = 0;
+// The bytes that all kept blocks take.
+static size_t kept_bytes(const etx_method* method) {
+  size_t bytes = 0;
   for (size_t i = 0; i < method->scratch_block_count; ++i) {
-    etx_layout_block* const block = &method->scratch_blocks[i];
-    if (!is_kept(block)) continue;
-    block->placed = end;
-    end += block->end - block->start;
-    end += (BLOCK_ALIGNMENT - end % BLOCK_ALIGNMENT) % BLOCK_ALIGNMENT;
+    const etx_layout_block* const block = &method->scratch_blocks[i];
+    if (is_kept(block))
+      bytes += etx_kept_block_bytes(block->end - block->start);
   }
-  return end;
+  return bytes;
 }
 
 // The roots of all tensors must be known, and no size may have been used yet.
@@ -219,7 +214,7 @@ static bool may_keep(const etx_method* method) {
 // The bytes that the method itself keeps, without its variants.
 static size_t count_own(etx_method* method) {
   if (!may_keep(method) || !find_records(method)) return 0;
-  const size_t bytes = place_blocks(method);
+  const size_t bytes = kept_bytes(method);
   forget_records(method);
   return bytes;
 }
@@ -239,18 +234,16 @@ static bool is_passing(const etx_layout_block* block) {
          IS_WRITTEN;
 }
 
-static void move_blocks(etx_method* method, uint8_t* data) {
+static void set_uses(etx_method* method) {
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     etx_scratch_member* const member = &method->scratch_members[i];
     if (member->block == ETX_NO_INDEX) continue;
     const etx_layout_block* const block =
         &method->scratch_blocks[member->block];
-    member->is_once = is_passing(block);
+    if (is_passing(block)) member->use = ETX_BLOCK_ONCE;
     if (!is_kept(block)) continue;
-    etx_method_tensor* const tensor = &method->tensors[i];
-    tensor->storage_kind = ETX_METHOD_STORAGE_KEPT;
-    tensor->storage = data + block->placed + member->delta;
-    member->block = ETX_NO_INDEX;
+    member->use = ETX_BLOCK_KEPT;
+    method->tensors[i].storage_kind = ETX_METHOD_STORAGE_KEPT;
   }
 }
 
@@ -261,10 +254,11 @@ static const etx_once_functions functions = {etx_once_split_steps,
 static size_t keep_own(etx_method* method, uint8_t* data) {
   const size_t bytes = count_own(method);
   if (bytes == 0 || !find_records(method)) return 0;
-  (void)place_blocks(method);
-  move_blocks(method, data);
+  set_uses(method);
   method->once = &functions;
+  method->kept = (etx_bytes_mut){data, bytes};
   method->is_prepared = false;
+  etx_scratch_compaction_restart(method);
   etx_method_update_pointers(method);
   return bytes;
 }

@@ -153,12 +153,19 @@ typedef struct etx_method_record {
                          // `prepared`: see flow_steps.h
 } etx_method_record;
 
-// The memory that a tensor has in scratch.
+// Which records use a block of scratch, and when: load/size_values.c.
+typedef enum etx_block_use {
+  ETX_BLOCK_IN_EACH_CALL,
+  ETX_BLOCK_ONCE,  // only records that run once for each change of sizes
+  ETX_BLOCK_KEPT   // its values last until sizes change: it is in `kept`
+} etx_block_use;
+
+// The memory that a tensor has in scratch, or had in the file's plan.
 typedef struct etx_scratch_member {
   size_t delta;    // bytes from the start of its block
   size_t bytes;    // at the upper bounds
   uint32_t block;  // position in scratch_blocks, or ETX_NO_INDEX
-  bool is_once;    // only records that run once use it: load/size_values.c
+  uint8_t use;     // etx_block_use, the same for all members of a block
 } etx_scratch_member;
 
 // The sizes of a dynamic tensor in a size program.

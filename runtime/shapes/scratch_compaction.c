@@ -171,8 +171,8 @@ etx_status etx_scratch_compaction_init(etx_method* method, etx_diag* diag) {
   for (uint32_t i = 0; i < method->scratch_member_count; ++i) {
     etx_method_tensor* const tensor = &method->tensors[i];
     etx_scratch_member* const member = &method->scratch_members[i];
-    *member =
-        (etx_scratch_member){0, tensor->storage_bytes, ETX_NO_INDEX, false};
+    *member = (etx_scratch_member){0, tensor->storage_bytes, ETX_NO_INDEX,
+                                   ETX_BLOCK_IN_EACH_CALL};
     if (uses_own_memory(tensor)) member->block = i;
   }
   if (method->scratch_member_count == 0) return ETX_OK;
@@ -217,40 +217,78 @@ static size_t present_bytes(const etx_method* method, size_t tensor) {
                                          : t->bytes;
 }
 
-void etx_scratch_compaction_restart(etx_method* method) {
-  for (size_t i = 0; i < method->scratch_member_count; ++i) {
-    const etx_scratch_member* const member = &method->scratch_members[i];
-    if (member->block == ETX_NO_INDEX) continue;
-    etx_method_tensor* const tensor = &method->tensors[i];
-    tensor->storage =
-        etx_method_byte(method->scratch.data, tensor->storage_offset);
-    tensor->storage_bytes = member->bytes;
-  }
+static bool is_of(const etx_scratch_member* member, etx_block_use use) {
+  return member->block != ETX_NO_INDEX && member->use == use;
 }
 
-// Blocks of records that run once for a change of sizes have bytes only where
-// `is_once`, and all others only where not: the former run before the others,
-// so each kind is placed as if it had the scratch alone.
-static void size_blocks(etx_method* method, bool is_once) {
+// Sets the bytes of all blocks: those of one use have them, all others none.
+// Blocks that are used once are in use before those of each call, so each kind
+// is placed as if it had the scratch alone.
+static void size_blocks(etx_method* method, etx_block_use use,
+                        bool is_at_bounds) {
   for (size_t i = 0; i < method->scratch_block_count; ++i) {
     method->scratch_blocks[i].bytes = 0;
   }
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
-    if (member->block == ETX_NO_INDEX || member->is_once != is_once) continue;
-    const size_t end = member->delta + present_bytes(method, i);
+    if (!is_of(member, use)) continue;
+    const size_t end =
+        member->delta +
+        (is_at_bounds ? member->bytes : present_bytes(method, i));
     etx_layout_block* const block = &method->scratch_blocks[member->block];
     if (end > block->bytes) block->bytes = end;
   }
 }
 
-// Places the blocks of one kind in every layout; returns the one that needs the
+// Places kept blocks one behind another. Returns the bytes of all.
+static size_t place_kept(etx_method* method, bool is_at_bounds) {
+  size_t end = 0;
+  size_blocks(method, ETX_BLOCK_KEPT, is_at_bounds);
+  for (size_t i = 0; i < method->scratch_block_count; ++i) {
+    etx_layout_block* const block = &method->scratch_blocks[i];
+    block->placed = end;
+    end += etx_kept_block_bytes(block->bytes);
+  }
+  return end;
+}
+
+static void point_to_kept(etx_method* method, bool is_at_bounds) {
+  for (size_t i = 0; i < method->scratch_member_count; ++i) {
+    const etx_scratch_member* const member = &method->scratch_members[i];
+    if (!is_of(member, ETX_BLOCK_KEPT)) continue;
+    etx_method_tensor* const tensor = &method->tensors[i];
+    tensor->storage = method->kept.data +
+                      method->scratch_blocks[member->block].placed +
+                      member->delta;
+    tensor->storage_bytes =
+        is_at_bounds ? member->bytes : present_bytes(method, i);
+  }
+}
+
+void etx_scratch_compaction_restart(etx_method* method) {
+  for (size_t i = 0; i < method->scratch_member_count; ++i) {
+    const etx_scratch_member* const member = &method->scratch_members[i];
+    if (member->block == ETX_NO_INDEX || member->use == ETX_BLOCK_KEPT) {
+      continue;
+    }
+    etx_method_tensor* const tensor = &method->tensors[i];
+    tensor->storage =
+        etx_method_byte(method->scratch.data, tensor->storage_offset);
+    tensor->storage_bytes = member->bytes;
+  }
+  if (method->once == NULL) return;
+  (void)place_kept(method, true);
+  point_to_kept(method, true);
+}
+
+// Places the blocks of one use in every layout; returns the one that needs the
 // fewest bytes.
-static const etx_layout_block* choose_layout(etx_method* method, bool is_once,
+static const etx_layout_block* choose_layout(etx_method* method,
+                                             etx_block_use use,
                                              size_t* out_used) {
   const etx_layout_block* const plan = layout_at(method, 0);
   const etx_layout_block* best = plan;
-  size_blocks(method, is_once);
+  size_blocks(method, use, false);
   for (size_t k = 0; k < method->scratch_layout_count; ++k) {
     etx_layout_block* const blocks = layout_at(method, k);
     for (size_t i = 0; k > 0 && i < method->scratch_block_count; ++i) {
@@ -265,31 +303,50 @@ static const etx_layout_block* choose_layout(etx_method* method, bool is_once,
   return best;
 }
 
+// True if blocks of so many bytes fit behind the kept ones, which take `kept`.
+static bool fits_behind(const etx_method* method, size_t kept, size_t bytes) {
+  return bytes <= method->kept.size - kept;
+}
+
 size_t etx_scratch_measure(etx_method* method) {
+  (void)choose_layout(method, ETX_BLOCK_IN_EACH_CALL, &method->scratch_used);
+  if (method->once == NULL) return method->scratch_used;
+  const size_t kept = place_kept(method, false);
   size_t once = 0;
-  (void)choose_layout(method, false, &method->scratch_used);
-  if (method->once != NULL) (void)choose_layout(method, true, &once);
-  if (once > method->scratch_used) method->scratch_used = once;
+  (void)choose_layout(method, ETX_BLOCK_ONCE, &once);
+  if (!fits_behind(method, kept, once) && once > method->scratch_used) {
+    method->scratch_used = once;
+  }
   return method->scratch_used;
 }
 
-static size_t compact(etx_method* method, bool is_once) {
-  size_t used = 0;
-  const etx_layout_block* const blocks = choose_layout(method, is_once, &used);
+static void point_to_blocks(etx_method* method, etx_block_use use,
+                            const etx_layout_block* blocks, uint8_t* data) {
   for (size_t i = 0; i < method->scratch_member_count; ++i) {
     const etx_scratch_member* const member = &method->scratch_members[i];
-    if (member->block == ETX_NO_INDEX || member->is_once != is_once) continue;
+    if (!is_of(member, use)) continue;
     etx_method_tensor* const tensor = &method->tensors[i];
-    tensor->storage = etx_method_byte(
-        method->scratch.data, blocks[member->block].placed + member->delta);
+    tensor->storage =
+        etx_method_byte(data, blocks[member->block].placed + member->delta);
     tensor->storage_bytes = present_bytes(method, i);
   }
-  return used;
+}
+
+static void compact_once(etx_method* method) {
+  const size_t kept = place_kept(method, false);
+  size_t used = 0;
+  point_to_kept(method, false);
+  const etx_layout_block* const blocks =
+      choose_layout(method, ETX_BLOCK_ONCE, &used);
+  const bool fits = fits_behind(method, kept, used);
+  point_to_blocks(method, ETX_BLOCK_ONCE, blocks,
+                  fits ? method->kept.data + kept : method->scratch.data);
+  if (!fits && used > method->scratch_used) method->scratch_used = used;
 }
 
 void etx_scratch_compact(etx_method* method) {
-  method->scratch_used = compact(method, false);
-  if (method->once == NULL) return;
-  const size_t once = compact(method, true);
-  if (once > method->scratch_used) method->scratch_used = once;
+  const etx_layout_block* const blocks =
+      choose_layout(method, ETX_BLOCK_IN_EACH_CALL, &method->scratch_used);
+  point_to_blocks(method, ETX_BLOCK_IN_EACH_CALL, blocks, method->scratch.data);
+  if (method->once != NULL) compact_once(method);
 }

@@ -12,6 +12,13 @@
 //
 // The file may have further layouts of the same blocks (etx_blob_place). The
 // one that needs the fewest bytes at the present sizes is used.
+//
+// Values that are kept until sizes change (size_values.h) have a block of
+// memory of their own, which is large enough for the largest sizes. At smaller
+// sizes its end is free. What is needed only while these values are computed
+// lies there if it fits, and in scratch otherwise:
+//
+//   | kept values | computing them | free |
 
 #ifndef ETX_RUNTIME_SHAPES_SCRATCH_COMPACTION_H
 #define ETX_RUNTIME_SHAPES_SCRATCH_COMPACTION_H
@@ -26,7 +33,7 @@ void etx_scratch_compaction_count(etx_method* method, size_t dynamic_dims);
 ETX_MUST_USE etx_status etx_scratch_compaction_init(etx_method* method,
                                                     etx_diag* diag);
 // Gives every tensor the place and the bytes that the plan has for its upper
-// bounds, until its sizes are known.
+// bounds, until its sizes are known. Kept blocks lie in `kept` in their order.
 void etx_scratch_compaction_restart(etx_method* method);
 // The bytes of scratch at the present sizes of the tensors, in the layout that
 // then needs the fewest. Sizes that are found during the run count at their
@@ -35,6 +42,11 @@ size_t etx_scratch_measure(etx_method* method);
 // Places all blocks in that layout: sets storages, and the bytes of scratch
 // that the method uses (`scratch_used`).
 void etx_scratch_compact(etx_method* method);
+
+// The bytes of `kept` that a block takes there: whole lines of the cache.
+static inline size_t etx_kept_block_bytes(size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 // True if blocks are moved together: the caller gave less scratch than the plan
 // needs. With more, nothing need move.
@@ -54,11 +66,13 @@ etx_block_relation etx_scratch_relation(const etx_method* method, uint32_t a,
                                         uint32_t b);
 
 // The block of a tensor with memory in scratch; ETX_NO_INDEX: the method is not
-// compacted, or the tensor is not in a block.
+// compacted, or the tensor is in no block or in one that is kept.
 static inline uint32_t etx_scratch_block_of(const etx_method* method,
                                             const etx_method_tensor* tensor) {
   if (!ETX_DYNAMIC || method->scratch_block_count == 0) return ETX_NO_INDEX;
-  return method->scratch_members[tensor - method->tensors].block;
+  const etx_scratch_member* const member =
+      &method->scratch_members[tensor - method->tensors];
+  return member->use == ETX_BLOCK_KEPT ? ETX_NO_INDEX : member->block;
 }
 
 #endif

@@ -11,7 +11,7 @@
 #include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 
-enum { MOST = 8, BLOCK = 64 };
+enum { MOST = 8, BLOCK = 64, LONG = 64 };
 
 static etx_diag diag;
 static size_t calls;  // of kernels
@@ -21,14 +21,15 @@ static size_t calls;  // of kernels
 // The values of a method over x, which has n elements.
 typedef struct rows_graph {
   test_program* p;
+  int most;  // elements of a result
   int x, n, zero, one, none, rows;
   uint64_t next;  // free byte of scratch
 } rows_graph;
 
 static int add_result(rows_graph* g) {
   const int value = test_dynamic(
-      g->p, test_scratch(g->p, ETX_DTYPE_FLOAT32, SIZES(MOST), g->next));
-  g->next += BLOCK;
+      g->p, test_scratch(g->p, ETX_DTYPE_FLOAT32, SIZES(g->most), g->next));
+  g->next += g->most > MOST ? (uint64_t)g->most * sizeof(float) : BLOCK;
   return value;
 }
 
@@ -39,10 +40,11 @@ static int add(rows_graph* g, int a, int b, int out) {
 
 // Begins a method whose value `rows` is the first n of the numbers 1, 2, ..
 static rows_graph begin(test_program* p, const char* name, int low, int high) {
-  static const float numbers[MOST] = {1, 2, 3, 4, 5, 6, 7, 8};
-  rows_graph g = {.p = p};
+  float numbers[LONG];
+  for (int i = 0; i < LONG; ++i) numbers[i] = (float)(i + 1);
+  rows_graph g = {.p = p, .most = high > MOST ? high : MOST};
   test_method(p, name);
-  test_arenas(p, 8 * BLOCK, 0);
+  test_arenas(p, 8 * BLOCK + (high > MOST ? 4 * LONG * sizeof(float) : 0), 0);
   g.x = test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(high)));
   test_dim(p, 0, 0, test_symbol(p, "n", low, high), 1, 0);
   test_input(p, g.x, "x");
@@ -51,8 +53,9 @@ static rows_graph begin(test_program* p, const char* name, int low, int high) {
   g.none = test_none(p);
   g.n = test_int(p, high);
   test_call(p, "aten::sym_size", "int", ARGS(g.x, g.zero, g.n));
-  const int table = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(MOST),
-                                  test_data(p, numbers, sizeof numbers));
+  const int table =
+      test_constant(p, ETX_DTYPE_FLOAT32, SIZES(g.most),
+                    test_data(p, numbers, (size_t)g.most * sizeof *numbers));
   g.rows = add_result(&g);
   test_call(p, "aten::slice_copy", "Tensor_out",
             ARGS(table, g.zero, g.none, g.n, g.one, g.rows, g.rows));
@@ -135,8 +138,8 @@ static etx_status try(size_values_fixture* f, int32_t n, float* x) {
 // Runs on n elements 10, 20, .. and expects y[i] = x[i] + factor * (i + 1).
 static void run(size_values_fixture* f, int32_t n, float factor,
                 size_t wanted_calls) {
-  float x[MOST];
-  for (int i = 0; i < MOST; ++i) x[i] = 10.0f * (float)(i + 1);
+  float x[LONG];
+  for (int i = 0; i < LONG; ++i) x[i] = 10.0f * (float)(i + 1);
   assert_ok(try(f, n, x));
   const etx_tensor* const y = test_output_tensor(&f->loaded.method, 0);
   assert_int_equal(y->sizes[0], n);
@@ -204,6 +207,52 @@ static void other_memory_keeps_them(void** state) {
   f.loaded.scratch = whole;
   test_block taken = small;
   assert_true(test_block_end(&taken));
+  end(&f);
+}
+
+static size_t scratch_at(size_values_fixture* f, int64_t n) {
+  const etx_named_size size = {etx_text_of("n"), n};
+  etx_memory_needed needed;
+  assert_ok(etx_method_needed_at(&f->loaded.method, &size, 1, &needed, &diag));
+  return needed.scratch_bytes;
+}
+
+// x + 3 * (1, 2, ..): the rows and their double are needed only while what is
+// kept is computed. Both lie behind it while its sizes leave so much of its
+// memory free, and in scratch at larger sizes.
+static void smaller_values_leave_room_to_compute_them(void** state) {
+  (void)state;
+  size_values_fixture f;
+  test_program* const p = test_program_new();
+  test_blob(p);
+  rows_graph g = begin(p, "f", 1, LONG);
+  const int twice = add(&g, g.rows, g.rows, add_result(&g));
+  const int thrice = add(&g, g.rows, twice, add_result(&g));
+  test_output(p, add(&g, g.x, thrice, add_result(&g)), "y");
+  start(&f, p);
+  keep(&f, LONG * sizeof(float));
+  assert_int_equal(scratch_at(&f, 5), 5 * sizeof(float));
+  assert_int_equal(scratch_at(&f, 16), 16 * sizeof(float));
+  assert_int_equal(scratch_at(&f, 17), 4 * BLOCK);
+  assert_int_equal(scratch_at(&f, LONG), 2 * LONG * sizeof(float));
+  static const int32_t sizes[] = {16, 5, 1, 32, 5, 17, 16};
+  const test_block whole = f.loaded.scratch;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    test_block least =
+        test_block_new(scratch_at(&f, sizes[i]), ETX_MEMORY_ALIGNMENT);
+    f.loaded.scratch = least;
+    assert_ok(etx_method_set_memory(&f.loaded.method, least.bytes,
+                                    f.loaded.temporary.bytes, &diag));
+    run(&f, sizes[i], 3, 4);
+    run(&f, sizes[i], 3, 1);
+    if (sizes[i] == 32) run(&f, 2, 3, 4);
+    assert_true(test_block_end(&least));
+  }
+  f.loaded.scratch = whole;
+  assert_ok(etx_method_set_memory(&f.loaded.method, whole.bytes,
+                                  f.loaded.temporary.bytes, &diag));
+  run(&f, LONG, 3, 4);
+  run(&f, 5, 3, 4);
   end(&f);
 }
 
@@ -381,6 +430,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, without_a_block_each_run_computes_them),
       unit_test_with(ETX_DYNAMIC, a_limit_switches_them_off),
       unit_test_with(ETX_DYNAMIC, other_memory_keeps_them),
+      unit_test_with(ETX_DYNAMIC, smaller_values_leave_room_to_compute_them),
       unit_test_with(ETX_DYNAMIC, a_block_that_does_not_fit_is_refused),
       unit_test_with(ETX_DYNAMIC, an_overwritten_value_is_not_kept),
       unit_test_with(ETX_DYNAMIC, values_that_take_turns_are_not_kept),

@@ -176,8 +176,15 @@ typedef struct etx_size_tensor {
   uint32_t alike;      // first tensor that has the same sizes for all values of
                        // the symbols; ETX_NO_INDEX: no record uses it
   uint32_t element_bytes;
-  uint32_t next;  // the next tensor that a phase looks at, or ETX_NO_INDEX: its
-                  // sizes vary, or those of the input that it is a view of
+  // The next tensor that a phase looks at, or ETX_NO_INDEX: its sizes vary, or
+  // those of the input that it is a view of. The list has four parts:
+  //   first_sized        the first of equal tensors, with memory of their own
+  //   first_view         the first of equal tensors, in the memory of others
+  //   first_alike        others, in the memory of others
+  //   first_alike_block  others, with memory of their own
+  // So sizes are computed before they are needed, and the memory of views is
+  // checked in one pass over the two parts in the middle.
+  uint32_t next;
 } etx_size_tensor;
 
 typedef struct etx_size_record {

@@ -1,7 +1,6 @@
 // Runs size programs: the shape phase without shape functions.
 
 #include "format/shapes/size_table.h"
-#include "format/tensor/layout.h"
 #include "runtime/shapes/idle_calls.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/size_program.h"
@@ -28,43 +27,55 @@ void etx_size_program_detach(etx_method* method) {
   }
 }
 
-// Computes the sizes of the first of equal tensors.
+// Computes the sizes of the first of equal tensors, and its strides as
+// etx_layout_strides does. The product of all sizes but those that are 0 is at
+// most 2^31 times what fits into a stride, so it cannot wrap.
 static bool compute_sizes(const etx_method* method, etx_method_tensor* tensor,
                           etx_size_tensor* sizes) {
   const etx_size_program* const program = &method->sizes;
   const etx_dim* const dims = &program->dims[sizes->first_dim];
-  const size_t rank = tensor->value->as.tensor.rank;
-  uint64_t numel = 1;
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t size = etx_size_value(dims[i], program->values);
-    if (size < 0 || size > INT32_MAX) return false;
-    tensor->sizes[i] = (int32_t)size;
-    // Both factors stay below 2^31, so the product cannot wrap.
-    if (numel <= INT32_MAX || size == 0) numel *= (uint64_t)size;
+  int64_t stride = 1;
+  bool is_empty = false;
+  for (size_t i = tensor->value->as.tensor.rank; i-- > 0;) {
+    const size_t at = tensor->dim_order == NULL ? i : tensor->dim_order[i];
+    const int64_t size = etx_size_value(dims[at], program->values);
+    if ((uint64_t)size > INT32_MAX || stride > INT32_MAX) return false;
+    tensor->sizes[at] = (int32_t)size;
+    tensor->strides[at] = (int32_t)stride;
+    if (size == 0) {
+      is_empty = true;
+    } else {
+      stride *= size;
+    }
   }
-  sizes->numel = (size_t)numel;
-  return numel <= sizes->most &&
-         etx_layout_strides(tensor->sizes, tensor->dim_order, rank,
-                            tensor->strides);
+  sizes->numel = is_empty ? 0 : (size_t)stride;
+  return sizes->numel <= sizes->most;
+}
+
+static inline void set_bytes(etx_method_tensor* tensor, size_t bytes) {
+  tensor->bytes = bytes;
+  if (tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
+    tensor->storage_bytes = bytes;
+  }
 }
 
 static bool set_all_sizes(etx_method* method) {
   const etx_size_program* const program = &method->sizes;
   uint32_t next = 0;
-  for (uint32_t i = program->first_varying; i != ETX_NO_INDEX; i = next) {
+  for (uint32_t i = program->first_sized; i != program->first_alike; i = next) {
     etx_size_tensor* const sizes = &program->tensors[i];
-    next = sizes->next;
-    if (sizes->alike == ETX_NO_INDEX) continue;
     etx_method_tensor* const tensor = &method->tensors[i];
-    if (sizes->alike == i && !compute_sizes(method, tensor, sizes)) {
-      return false;
-    }
+    next = sizes->next;
+    if (!compute_sizes(method, tensor, sizes)) return false;
+    set_bytes(tensor, sizes->numel * sizes->element_bytes);
+  }
+  for (uint32_t i = program->first_alike; i != ETX_NO_INDEX; i = next) {
+    const etx_size_tensor* const sizes = &program->tensors[i];
+    next = sizes->next;
+    if (sizes->alike == ETX_NO_INDEX) continue;  // a view of fixed sizes
     const size_t numel = program->tensors[sizes->alike].numel;
     if (numel > sizes->most) return false;
-    tensor->bytes = numel * sizes->element_bytes;
-    if (tensor->storage_kind == ETX_METHOD_STORAGE_INPUT) {
-      tensor->storage_bytes = tensor->bytes;
-    }
+    set_bytes(&method->tensors[i], numel * sizes->element_bytes);
   }
   return true;
 }
@@ -79,8 +90,9 @@ static bool run_number(etx_method* method, etx_method_record* record) {
 // end before a view of it does.
 static bool views_have_memory(const etx_method* method) {
   const etx_size_program* const program = &method->sizes;
+  const uint32_t end = program->first_alike_block;
   uint32_t next = 0;
-  for (uint32_t i = program->first_varying; i != ETX_NO_INDEX; i = next) {
+  for (uint32_t i = program->first_view; i != end; i = next) {
     const etx_method_tensor* const tensor = &method->tensors[i];
     next = program->tensors[i].next;
     if (tensor->root == i || tensor->root == ETX_NO_INDEX) continue;
@@ -94,15 +106,21 @@ static bool views_have_memory(const etx_method* method) {
 }
 
 // Gives a view the memory of its source. In most phases it has it already:
-// where roots have moved, the phase updates all pointers when it ends.
-static inline void share_memory(const etx_method* method,
+// where roots have moved, the phase updates all pointers when it ends. False if
+// a tensor with memory of its own would get another's, which is not checked.
+static inline bool share_memory(const etx_method* method,
                                 etx_method_tensor* target,
                                 const etx_method_tensor* source) {
   if (target->root == source->root &&
       target->root_offset == source->root_offset) {
-    return;
+    return true;
+  }
+  if (target->root == (uint32_t)(target - method->tensors) &&
+      !etx_method_has_flow(method)) {
+    return false;
   }
   etx_method_set_root(method, target, source->root, source->root_offset);
+  return true;
 }
 
 // Offsets of parts depend on sizes; those of other views are fixed if their
@@ -116,8 +134,7 @@ static bool bind_view(etx_method* method, etx_method_record* record) {
   if (op == ETX_OP_part_view_default || op == ETX_OP_part_after_default) {
     return etx_method_bind_checked(method, record) == ETX_OK;
   }
-  share_memory(method, target, source);
-  return target->bytes == source->bytes;
+  return share_memory(method, target, source) && target->bytes == source->bytes;
 }
 
 // The full phase, which runs next if this fails, has the message.
@@ -162,9 +179,9 @@ static bool prepare_kernel(etx_method* method, size_t index) {
   if (record->slot != ETX_NO_INDEX) {
     const etx_method_tensor* const self =
         etx_method_tensor_of(method, record->call.arguments[0]);
-    share_memory(method,
-                 etx_method_tensor_of(method, &method->values[record->slot]),
-                 self);
+    return share_memory(
+        method, etx_method_tensor_of(method, &method->values[record->slot]),
+        self);
   }
   return true;
 }

@@ -361,14 +361,35 @@ static bool does_vary(const etx_method* method, size_t tensor) {
          method->tensors[root].storage_kind == ETX_METHOD_STORAGE_INPUT;
 }
 
-static void link_tensors(const etx_method* method, uint32_t* out_first) {
-  uint32_t next = ETX_NO_INDEX;
+typedef enum list_part { SIZED, VIEW, ALIKE, ALIKE_BLOCK } list_part;
+
+// Roots are the same for all sizes, but for those that control flow changes.
+static list_part part_of(const etx_method* method, size_t tensor) {
+  const uint32_t root = method->tensors[tensor].root;
+  const bool is_first = sizes_at(method, tensor)->alike == tensor;
+  const bool has_memory_of_others =
+      root != tensor || etx_method_has_flow(method);
+  if (is_first) return has_memory_of_others ? VIEW : SIZED;
+  return has_memory_of_others ? ALIKE : ALIKE_BLOCK;
+}
+
+// Puts the tensors of one part in front of the list. Returns the first one.
+static uint32_t link_part(const etx_method* method, list_part part,
+                          uint32_t next) {
   for (size_t i = method->tensor_count; i-- > 0;) {
-    if (!does_vary(method, i)) continue;
+    if (!does_vary(method, i) || part_of(method, i) != part) continue;
     sizes_at(method, i)->next = next;
     next = (uint32_t)i;
   }
-  *out_first = next;
+  return next;
+}
+
+static void link_tensors(etx_method* method) {
+  etx_size_program* const p = &method->sizes;
+  p->first_alike_block = link_part(method, ALIKE_BLOCK, ETX_NO_INDEX);
+  p->first_alike = link_part(method, ALIKE, p->first_alike_block);
+  p->first_view = link_part(method, VIEW, p->first_alike);
+  p->first_sized = link_part(method, SIZED, p->first_view);
 }
 
 static void join_tensors(program_builder* b) {
@@ -623,7 +644,7 @@ static bool build(etx_method* method) {
     return false;
   }
   join_tensors(&b);
-  link_tensors(method, &program->first_varying);
+  link_tensors(method);
   join_records(&b);
   program->expression_count = b.table.count;
   program->flow = method->flow;

@@ -261,7 +261,9 @@ static etx_status run_permute(etx_call* call) {
 
 etx_status etx_kernel_permute_copy_out_prepare(etx_call* call) {
   const size_t last = call->argument_count - 1;
-  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_permute_copy_self, last));
+  if (!etx_call_is_again(call)) {
+    ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_permute_copy_self, last));
+  }
   const etx_tensor* const self =
       etx_call_tensor(call, ETX_ARG_permute_copy_self);
   const etx_tensor* const out = etx_call_tensor(call, last);

@@ -32,17 +32,29 @@ enum { HAS_LOOPS_BY_STRIDE = 1 };
 
 // ---- simplifying ----
 
-// Drops dimensions of size 1 and sorts the others, outermost of the target
-// first; false if there is no element.
-static bool sort_dims(etx_copy* copy) {
+// Adds `dim` to the last dimension if that continues it on both sides.
+static bool merge_dim(etx_copy_dim* last, const etx_copy_dim* dim) {
+  if (last->to != dim->to * dim->size || last->from != dim->from * dim->size) {
+    return false;
+  }
+  *last = (etx_copy_dim){last->size * dim->size, dim->to, dim->from};
+  return true;
+}
+
+// Drops dimensions of size 1, merges neighbours and sorts the others, outermost
+// of the target first. Most are sorted already. False if there is no element.
+static bool sort_dims(etx_copy* copy, bool* out_were_sorted) {
   size_t kept = 0;
+  *out_were_sorted = true;
   for (size_t i = 0; i < copy->rank; ++i) {
     const etx_copy_dim dim = copy->dims[i];
     if (dim.size == 0) return false;
     if (dim.size == 1) continue;
+    if (kept > 0 && merge_dim(&copy->dims[kept - 1], &dim)) continue;
     size_t at = kept++;
     for (; at > 0 && copy->dims[at - 1].to < dim.to; --at) {
       copy->dims[at] = copy->dims[at - 1];
+      *out_were_sorted = false;
     }
     copy->dims[at] = dim;
   }
@@ -50,19 +62,13 @@ static bool sort_dims(etx_copy* copy) {
   return true;
 }
 
+// Merges neighbours of sorted dimensions.
 static void merge_dims(etx_copy* copy) {
   size_t kept = 0;
   for (size_t i = 0; i < copy->rank; ++i) {
     const etx_copy_dim dim = copy->dims[i];
-    etx_copy_dim* last = kept == 0 ? NULL : &copy->dims[kept - 1];
-    if (last != NULL && last->to == dim.to * dim.size &&
-        last->from == dim.from * dim.size) {
-      const ptrdiff_t size = last->size * dim.size;
-      *last = dim;
-      last->size = size;
-    } else {
-      copy->dims[kept++] = dim;
-    }
+    if (kept > 0 && merge_dim(&copy->dims[kept - 1], &dim)) continue;
+    copy->dims[kept++] = dim;
   }
   copy->rank = kept;
 }
@@ -345,8 +351,9 @@ static size_t find_dense_dim(const etx_copy* copy) {
 // ---- the loop nest ----
 
 bool etx_copy_simplify(etx_copy* copy) {
-  if (!sort_dims(copy)) return false;
-  merge_dims(copy);
+  bool were_sorted = true;
+  if (!sort_dims(copy, &were_sorted)) return false;
+  if (!were_sorted) merge_dims(copy);
   widen_element(copy);
   return true;
 }

@@ -280,6 +280,10 @@ static etx_status add_opaque(etx_size_table* table, etx_size_kind kind,
     e.low = (low[0] < low[1]) == least ? low[0] : low[1];
     e.high = (high[0] < high[1]) == least ? high[0] : high[1];
   }
+  if (e.low == e.high && etx_dim_is_number(e.low)) {
+    *out = e.low;
+    return ETX_OK;
+  }
   return intern(table, &e, out);
 }
 

@@ -186,6 +186,24 @@ static void equal_polynomials_have_one_handle(void** state) {
   assert_true(of(&f, 5, t, 2) == of(&f, 5, t, 2));
 }
 
+// Sizes that are the same for all values of the symbols are numbers, so they
+// equal those that the file states as numbers.
+static void an_operation_with_one_value_is_a_number(void** state) {
+  (void)state;
+  static table_fixture f;
+  start(&f);
+  f.expressions[0].low = 3;
+  f.expressions[0].high = 40;
+  const etx_dim t = etx_size_dim(0);
+  const etx_dim least = of(&f, 3, t, 5);  // 3 to 5
+  assert_true(etx_size_position(least) < f.table.count);
+  const size_t count = f.table.count;
+  assert_true(of(&f, 5, least, 3) == 1);
+  assert_true(of(&f, 0, of(&f, 5, least, 3), 6) == 7);
+  assert_int_equal(f.table.count, count);
+  assert_false(etx_dim_is_number(of(&f, 5, t, 3)));
+}
+
 static void what_does_not_fit_is_refused(void** state) {
   (void)state;
   static table_fixture f;
@@ -244,6 +262,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(expressions_have_the_values_of_their_operations),
       cmocka_unit_test(equal_polynomials_have_one_handle),
+      cmocka_unit_test(an_operation_with_one_value_is_a_number),
       cmocka_unit_test(what_does_not_fit_is_refused),
       cmocka_unit_test(decisions_that_symbols_make_are_noted),
   };

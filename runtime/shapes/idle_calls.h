@@ -21,15 +21,21 @@ static inline bool etx_call_is_joined(const etx_method* method,
 bool etx_call_without_elements_is_idle(const etx_method* method,
                                        const etx_method_record* record);
 
-// True if a run need not call the kernel: the call is joined, its outputs have
-// no elements, or its operator only sets sizes. Roots and sizes of all
-// arguments must be known.
-static inline bool etx_call_is_idle(const etx_method* method,
-                                    const etx_method_record* record) {
+// True if the outputs of a call have no elements, or its operator only sets
+// sizes, so that its kernel has nothing to do.
+static inline bool etx_call_writes_nothing(const etx_method* method,
+                                           const etx_method_record* record) {
   return etx_op_only_sizes(record->call.op) ||
-         etx_call_is_joined(method, record) ||
          (!record->writes_elements &&
           etx_call_without_elements_is_idle(method, record));
+}
+
+// True if a run need not call the kernel: the call is joined or writes nothing.
+// Roots and sizes of all arguments must be known.
+static inline bool etx_call_is_idle(const etx_method* method,
+                                    const etx_method_record* record) {
+  return etx_call_is_joined(method, record) ||
+         etx_call_writes_nothing(method, record);
 }
 
 #endif

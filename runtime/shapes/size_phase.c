@@ -1,6 +1,7 @@
 // Runs size programs: the shape phase without shape functions.
 
 #include "format/shapes/size_table.h"
+#include "runtime/shapes/call_overlap.h"
 #include "runtime/shapes/idle_calls.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/size_program.h"
@@ -150,16 +151,49 @@ static bool prepare_again(const etx_method* method, etx_method_record* record,
   return false;
 }
 
+static bool writes_elements(const etx_method* method,
+                            const etx_method_record* record) {
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    etx_value_span values =
+        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at == NULL || (*values.at)->kind != ETX_VALUE_TENSOR)
+        continue;
+      if (etx_method_tensor_of(method, *values.at)->bytes > 0) return true;
+    }
+  }
+  return false;
+}
+
+// Checks what depends on the present sizes: whether the call has something to
+// do, and whether its outputs overlap other arguments. Without control flow,
+// memory and writers of all arguments are as in the phase before, and sizes are
+// within bounds.
+static bool check_record(etx_method* method, etx_method_record* record,
+                         const etx_size_record* row) {
+  if (etx_method_has_flow(method)) {
+    if (etx_method_check_arguments(method, record) != ETX_OK) return false;
+    if (row->may_be_idle) record->is_idle = etx_call_is_idle(method, record);
+    return true;
+  }
+  const bool is_joined = etx_call_is_joined(method, record);
+  if (row->may_be_idle) {
+    record->writes_elements = writes_elements(method, record);
+    record->is_idle = is_joined || etx_call_writes_nothing(method, record);
+  }
+  return is_joined || !ETX_VERIFIER ||
+         etx_method_check_overlap(method, record, method->kernel_diag) ==
+             ETX_OK;
+}
+
 static bool prepare_kernel(etx_method* method, size_t index) {
   etx_method_record* const record = &method->records[index];
   const etx_size_record* const row = &method->sizes.records[index];
   const etx_kernel_function run = record->call.run;
   const bool was_idle = record->is_idle;
-  // Memory and writers of all arguments are as in the phase before, and sizes
-  // are within bounds. The check also notes whether elements are written. With
-  // late roots it follows when the phase ends, or during the run.
+  // With late roots, the check follows when the phase ends, or during the run.
   if ((!record->is_apart || row->may_be_idle) && !row->has_late_roots &&
-      etx_method_check_arguments(method, record) != ETX_OK) {
+      !check_record(method, record, row)) {
     return false;
   }
   if (row->leader != index) {
@@ -172,18 +206,13 @@ static bool prepare_kernel(etx_method* method, size_t index) {
     record->late = ETX_RECORD_ROOTS;
     return true;
   }
-  if (row->may_be_idle) record->is_idle = etx_call_is_idle(method, record);
   if (record->call.run != run || record->is_idle != was_idle) {
     method->sizes.has_new_steps = true;
   }
-  if (record->slot != ETX_NO_INDEX) {
-    const etx_method_tensor* const self =
-        etx_method_tensor_of(method, record->call.arguments[0]);
-    return share_memory(
-        method, etx_method_tensor_of(method, &method->values[record->slot]),
-        self);
-  }
-  return true;
+  if (record->slot == ETX_NO_INDEX) return true;
+  return share_memory(
+      method, etx_method_tensor_of(method, &method->values[record->slot]),
+      etx_method_tensor_of(method, record->call.arguments[0]));
 }
 
 static bool prepare_record(etx_method* method, size_t index) {

@@ -172,6 +172,7 @@ struct etx_method {
   size_t scratch_used;          // bytes at the present sizes
   etx_size_program sizes;       // if the method has dynamic sizes
   uint64_t phases;              // see etx_method_phase_count
+  uint64_t address_updates;     // see etx_method_address_count
   bool
       is_at_bounds;  // loading: sizes are upper bounds, which no call need have
   bool failed_check;       // the model excludes these sizes
@@ -341,6 +342,14 @@ ETX_MUST_USE etx_status etx_method_set_memory(etx_method* method,
 // method of fixed sizes computes them once.
 static inline uint64_t etx_method_phase_count(const etx_method* method) {
   return method->phases;
+}
+
+// The number of times that the addresses of the method's values were computed:
+// when it was loaded or given other memory, when the data of an input has
+// another address, and after changes of sizes. Runs whose inputs are as in the
+// run before compute none.
+static inline uint64_t etx_method_address_count(const etx_method* method) {
+  return method->address_updates;
 }
 
 // Makes the method as it was after loading, but for its session, whose state is

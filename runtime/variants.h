@@ -72,4 +72,12 @@ size_t etx_method_variant_last(const etx_method* method);
 // etx_method_phase_count of the method, its variants and its copies together.
 uint64_t etx_method_variant_phases(const etx_method* method);
 
+// The number of times that sizes changed to those of an earlier call for which
+// a copy was still prepared (`kept_sizes` in etx_limits), so that nothing was
+// computed.
+uint64_t etx_method_variant_hits(const etx_method* method);
+
+// etx_method_address_count of the method, its variants and its copies together.
+uint64_t etx_method_variant_addresses(const etx_method* method);
+
 #endif

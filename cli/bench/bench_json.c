@@ -68,6 +68,16 @@ static json_t* json_of_memory(const etx_memory_needed* memory) {
   return row;
 }
 
+static json_t* json_of_changes(const etx_bench_changes* changes) {
+  json_t* const row = json_object();
+  json_object_set_new(row, "shape_phases", etx_json_unsigned(changes->phases));
+  json_object_set_new(row, "kept_sizes_found",
+                      etx_json_unsigned(changes->hits));
+  json_object_set_new(row, "address_updates",
+                      etx_json_unsigned(changes->addresses));
+  return row;
+}
+
 static json_t* json_of_method(const etx_bench_result* from,
                               const etx_bench_program* program) {
   json_t* const row = json_object();
@@ -87,6 +97,7 @@ static json_t* json_of_method(const etx_bench_result* from,
     json_object_set_new(row, "first_seconds", json_real(from->first_seconds));
     json_object_set_new(row, "seconds", json_of_times(&from->times));
     json_object_set_new(row, "restored", json_boolean(from->restores));
+    json_object_set_new(row, "changes", json_of_changes(&from->changes));
     json_object_set_new(row, "inputs", json_of_inputs(&from->inputs));
     json_t* const limits = json_object();
     json_object_set_new(limits, "read_bytes_per_second",

@@ -246,6 +246,19 @@ static etx_status find_ran(const etx_method* method, etx_bench_result* result,
   return etx_program_find_plan(method->program, name, out_plan, diag);
 }
 
+static etx_bench_changes count_changes(const etx_method* method) {
+  return (etx_bench_changes){etx_method_variant_phases(method),
+                             etx_method_variant_hits(method),
+                             etx_method_variant_addresses(method)};
+}
+
+static etx_bench_changes changes_since(const etx_method* method,
+                                       etx_bench_changes before) {
+  const etx_bench_changes now = count_changes(method);
+  return (etx_bench_changes){now.phases - before.phases, now.hits - before.hits,
+                             now.addresses - before.addresses};
+}
+
 etx_status etx_bench_method(etx_run_session* session, const char* name,
                             const etx_bench_options* options, etx_pool* pool,
                             etx_bench_result* out_result, etx_diag* diag) {
@@ -256,10 +269,12 @@ etx_status etx_bench_method(etx_run_session* session, const char* name,
                             &result.memory, diag));
   ETX_TRY(etx_bench_run_start(&run, session, name, options, pool, diag));
   ETX_TRY(warm_up(&run, warm_up_share * options->seconds, &call_seconds));
+  const etx_bench_changes before = count_changes(run.method);
   ETX_TRY(time_calls(&run,
                      (1 - warm_up_share - profile_share) * options->seconds,
                      call_seconds, pool, &result.times));
   ETX_TRY(profile_calls(&run, profile_share * options->seconds, pool, &result));
+  result.changes = changes_since(run.method, before);
   etx_pte_plan ran;
   ETX_TRY(find_ran(run.method, &result, &ran, diag));
   result.method = run.method;

@@ -17,6 +17,13 @@ typedef struct etx_bench_operator {
   etx_operator_cost cost;  // of one run
 } etx_bench_operator;
 
+// What changes of inputs cost, in the measured calls (runtime/variants.h).
+typedef struct etx_bench_changes {
+  uint64_t phases;     // shape phases
+  uint64_t hits;       // changes of sizes to those of a kept copy
+  uint64_t addresses;  // times that the addresses of all values were computed
+} etx_bench_changes;
+
 typedef struct etx_bench_result {
   const char* name;
   etx_method* method;
@@ -26,6 +33,7 @@ typedef struct etx_bench_result {
   bool restores;  // inputs and state were restored before every call
   double load_seconds;
   double first_seconds;
+  etx_bench_changes changes;  // after the first calls
   etx_bench_times times;
   etx_bench_operator* operators;  // the most expensive first
   size_t operator_count;

@@ -205,6 +205,15 @@ static void print_operators(const etx_bench_result* method,
   print_row(name, &rest, method, program);
 }
 
+static void print_changes(const etx_bench_changes* changes) {
+  printf(
+      "  changes in measured calls: %llu shape phase%s, %llu kept size%s "
+      "found, addresses computed %llu time%s\n",
+      (unsigned long long)changes->phases, etx_plural(changes->phases),
+      (unsigned long long)changes->hits, etx_plural(changes->hits),
+      (unsigned long long)changes->addresses, etx_plural(changes->addresses));
+}
+
 static void print_method(const etx_bench_result* method,
                          const etx_bench_program* program) {
   char load[ETX_BENCH_TEXT], first[ETX_BENCH_TEXT];
@@ -221,6 +230,9 @@ static void print_method(const etx_bench_result* method,
            method->calls, etx_plural(method->calls), load, first);
   }
   putchar('\n');
+  if (!program->is_static && method->method->symbol_count > 0) {
+    print_changes(&method->changes);
+  }
   print_memory(&method->memory);
   print_inputs(method);
   if (!program->is_static) print_times(method);

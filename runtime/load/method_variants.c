@@ -305,12 +305,13 @@ static bool can_run(const etx_method* method, etx_method* variant) {
 // The copy that is prepared for the sizes, or else the one that was not chosen
 // for the longest time, which is prepared now.
 static size_t find_copy(const etx_method* method,
-                        const struct etx_method_variants* all) {
+                        struct etx_method_variants* all) {
   size_t oldest = all->count;
   for (size_t i = all->count; i < all->all; ++i) {
     etx_method* const copy = &all->items[i];
     if (copy->is_prepared && is_unchanged(method, copy) &&
         can_run(method, copy)) {
+      ++all->hits;
       return i;
     }
     if (all->chosen[i] < all->chosen[oldest]) oldest = i;
@@ -319,8 +320,7 @@ static size_t find_copy(const etx_method* method,
                                                                    : all->all;
 }
 
-static size_t find(const etx_method* method,
-                   const struct etx_method_variants* all) {
+static size_t find(const etx_method* method, struct etx_method_variants* all) {
   if (method->regions != NULL) return all->all;
   // In other memory, a variant before this one may fit.
   if (all->last < all->all && has_same_blocks(method, &all->items[all->last]) &&
@@ -490,6 +490,19 @@ uint64_t etx_method_variant_phases(const etx_method* method) {
   return phases;
 }
 
+uint64_t etx_method_variant_hits(const etx_method* method) {
+  return method->variants == NULL ? 0 : method->variants->hits;
+}
+
+uint64_t etx_method_variant_addresses(const etx_method* method) {
+  uint64_t count = etx_method_address_count(method);
+  for (size_t i = 0; method->variants != NULL && i < method->variants->all;
+       ++i) {
+    count += etx_method_address_count(&method->variants->items[i]);
+  }
+  return count;
+}
+
 #else  // no method has sizes to choose by
 
 etx_status etx_method_variants_needed(const etx_program* program, etx_text name,
@@ -545,6 +558,15 @@ const etx_method* etx_method_variant_running(const etx_method* method) {
 
 uint64_t etx_method_variant_phases(const etx_method* method) {
   return etx_method_phase_count(method);
+}
+
+uint64_t etx_method_variant_hits(const etx_method* method) {
+  (void)method;
+  return 0;
+}
+
+uint64_t etx_method_variant_addresses(const etx_method* method) {
+  return etx_method_address_count(method);
 }
 
 #endif

@@ -13,6 +13,7 @@ struct etx_method_variants {
   uint64_t* runs;     // of each variant, and of the method and its copies
   uint64_t* chosen;   // of each item: when it was chosen last
   uint64_t clock;     // the number of choices
+  uint64_t hits;      // see etx_method_variant_hits
   const etx_value** own_outputs;  // the outputs of the method itself
 };
 

@@ -11,6 +11,7 @@ states. --markdown replaces the table in FILE.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -74,6 +75,21 @@ def plan_fixed(etx, directory, method, sizes, program):
     run(etx, "plan", directory, "-o", program, "--specialize",
         option_for(method, sizes))
     return method + "@1" in methods_of(etx, program)
+
+
+def ones(etx, directory, facts, root):
+    """Options for variants in which symbols are 1, as many as possible first.
+    A model may exclude some of them."""
+    names = [symbol["name"] for symbol in input_symbols(facts)
+             if symbol["minimum"] <= 1]
+    options, trial = [], os.path.join(root, "trial.pte")
+    for count in range(len(names), 0, -1):
+        for chosen in itertools.combinations(names, count):
+            sizes = dict.fromkeys(chosen, 1)
+            if plan_fixed(etx, directory, facts["name"], sizes, trial):
+                options.append("--specialize=" +
+                               option_for(facts["name"], sizes))
+    return options
 
 
 def compare(etx, directory, name, symbols, root, count):

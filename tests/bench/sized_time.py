@@ -2,14 +2,15 @@
 """Time at several sizes beside the time of programs planned for each size.
 
     sized_time.py ETX [--sizes N] [--repeats N] [--seconds X]
-                  [--specialize OPTION]...
+                  [--specialize OPTION]... [--ones]
                   [--markdown FILE [--section NAME]] DIRECTORY...
 
 For each size, the program for all sizes and one with a variant for this size
 alone run in turns (`etx bench --compare`: 15 rounds, the order alternates), as
 often as --repeats says. Prints the median of the ratios of the repeats, and how
 many instructions both have. --specialize gives the program for all sizes these
-variants. Directories are those of sized_models.py.
+variants, and --ones variants in which symbols are 1. Directories are those of
+sized_models.py.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import statistics
 import tempfile
 
 from figures import machine, write_markdown
-from sized_scratch import methods_of, plan_fixed, run, sizes_at
+from sized_scratch import methods_of, ones, plan_fixed, run, sizes_at
 
 
 def dim_words(facts, sizes):
@@ -52,6 +53,9 @@ def measure(words, directory, root):
     run(words.etx, "plan", directory, "-o", every, *variants)
     name, facts = next((name, facts) for name, facts in
                        methods_of(words.etx, every).items() if facts["symbols"])
+    if words.ones:
+        variants += ones(words.etx, directory, facts, root)
+        run(words.etx, "plan", directory, "-o", every, *variants)
     rows = []
     for step in range(words.sizes):
         sizes = sizes_at(facts["symbols"], step, words.sizes)
@@ -73,6 +77,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--specialize", action="append", default=[],
                         metavar="OPTION")
+    parser.add_argument("--ones", action="store_true")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--section", default="sized time", metavar="NAME")
     words = parser.parse_intermixed_args()

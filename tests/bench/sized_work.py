@@ -15,15 +15,14 @@ directories are those of sized_models.py and sized_unseen.py.
 import argparse
 import collections
 import concurrent.futures
-import itertools
 import json
 import os
 import sys
 import tempfile
 
 from figures import write_markdown
-from sized_scratch import (input_symbols, methods_of, option_for, plan_fixed,
-                           run, sizes_at)
+from sized_scratch import (input_symbols, methods_of, ones, plan_fixed, run,
+                           sizes_at)
 from sized_time import dim_words
 
 Work = collections.namedtuple("Work", "kernels copies bytes operators")
@@ -40,21 +39,6 @@ def work_of(etx, program, name, dims):
              for operator in row["operators"]}
     return Work(row["kernel_calls"], sum(o["calls"] for o in moves),
                 sum(o["cost"]["bytes"] for o in moves), calls)
-
-
-def ones(etx, directory, facts, root):
-    """Options for variants in which symbols are 1, as many as possible first.
-    A model may exclude some of them."""
-    names = [symbol["name"] for symbol in input_symbols(facts)
-             if symbol["minimum"] <= 1]
-    options, trial = [], os.path.join(root, "trial.pte")
-    for count in range(len(names), 0, -1):
-        for chosen in itertools.combinations(names, count):
-            sizes = dict.fromkeys(chosen, 1)
-            if plan_fixed(etx, directory, facts["name"], sizes, trial):
-                options.append("--specialize=" +
-                               option_for(facts["name"], sizes))
-    return options
 
 
 def compare(words, directory, facts, root):

@@ -127,8 +127,9 @@ static void copies_stay_prepared_for_recent_sizes(void** state) {
   static const struct {
     int32_t size;
     uint64_t computed;  // sizes were computed so often, loading excepted
-  } calls[] = {{8, 0}, {5, 1}, {8, 1}, {5, 1}, {6, 2}, {5, 2},
-               {8, 3}, {5, 3}, {8, 3}, {6, 4}, {6, 4}};
+    uint64_t hits;      // a copy was prepared for other sizes so often
+  } calls[] = {{8, 0, 1}, {5, 1, 1}, {8, 1, 2}, {5, 1, 3}, {6, 2, 3}, {5, 2, 4},
+               {8, 3, 4}, {5, 3, 5}, {8, 3, 6}, {6, 4, 6}, {6, 4, 6}};
   variants_fixture f;
   etx_limits limits;
   (void)state;
@@ -144,11 +145,17 @@ static void copies_stay_prepared_for_recent_sizes(void** state) {
     assert_int_equal(etx_method_variant_last(&f.method), 2);
     assert_int_equal(etx_method_variant_phases(&f.method) - loaded,
                      calls[i].computed);
+    assert_int_equal(etx_method_variant_hits(&f.method), calls[i].hits);
   }
+  // Another call with the same inputs computes no address.
+  const uint64_t addresses = etx_method_variant_addresses(&f.method);
+  assert_true(addresses >= calls[10].computed);
+  assert_ok(etx_method_run(&f.method, &diag));
+  assert_int_equal(etx_method_variant_addresses(&f.method), addresses);
   run(&f, 1, 1.5f);
   assert_int_equal(etx_method_variant_last(&f.method), 0);
   assert_int_equal(etx_method_variant_runs(&f.method, 2),
-                   sizeof calls / sizeof *calls);
+                   sizeof calls / sizeof *calls + 1);
   end(&f);
 }
 

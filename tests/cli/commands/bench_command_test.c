@@ -164,6 +164,20 @@ static void threads_and_sizes_are_options(void** state) {
   json_decref(root);
 }
 
+// Measured calls have the same inputs.
+static void calls_with_the_same_inputs_compute_no_sizes(void** state) {
+  (void)state;
+  json_t* const root =
+      bench_json(WORDS(ETX, "bench", llama, "--json", "--seconds", "0.02",
+                       "--method", "prefill", "--dim", "tokens[1]=5"));
+  const json_t* const changes =
+      json_object_get(method_of(root, "prefill"), "changes");
+  assert_true(number_at(changes, "shape_phases") == 0);
+  assert_true(number_at(changes, "kept_sizes_found") == 0);
+  assert_true(number_at(changes, "address_updates") == 0);
+  json_decref(root);
+}
+
 // Multiply-adds of etx::attention.
 static double attention_of(const json_t* method) {
   size_t i;
@@ -444,8 +458,7 @@ static void invalid_command_lines_are_refused(void** state) {
       "--compare and the second program, OTHER, belong together");
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv, llama),
                      "no method in common");
-  command_expect_err(2, WORDS(ETX, "bench", kv, "--in", "x=1"),
-                     "give METHOD");
+  command_expect_err(2, WORDS(ETX, "bench", kv, "--in", "x=1"), "give METHOD");
   command_expect_err(
       2, WORDS(ETX, "bench", kv, "get_cache", "--method", "set_cache"),
       "the method is given twice: 'get_cache' and --method 'set_cache'");
@@ -610,6 +623,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_method_is_measured),
       cmocka_unit_test(threads_and_sizes_are_options),
+      cmocka_unit_test(calls_with_the_same_inputs_compute_no_sizes),
       cmocka_unit_test(static_figures_need_no_run),
       cmocka_unit_test(instructions_are_not_calls),
       cmocka_unit_test(static_figures_have_no_inputs),

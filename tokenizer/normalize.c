@@ -320,15 +320,35 @@ size_t etx_charsmap_find_longest(const etx_charsmap* map, etx_bytes text,
   return find_prefix(map, text, true, out);
 }
 
-// True if a grapheme cluster ends between two characters; only for what can be
-// in a cluster of less than six bytes (Unicode Standard Annex 29).
-static bool cluster_ends(uint32_t left, uint32_t right) {
-  const uint32_t before = etx_unicode_kind_of(left),
+// A grapheme cluster that is read (Unicode Standard Annex 29); right only for
+// clusters of less than six bytes, and for where those end.
+typedef struct cluster_end {
+  uint32_t last;  // character
+  // The last characters are a pictograph and marks, and behind them a
+  // zero-width joiner: another pictograph belongs to the cluster (GB11).
+  bool in_pictograph, joins;
+} cluster_end;
+
+enum { ZERO_WIDTH_JOINER = 0x200D };
+
+static void add_to_cluster(cluster_end* c, uint32_t code) {
+  const uint32_t kind = etx_unicode_kind_of(code);
+  const bool is_joiner = code == ZERO_WIDTH_JOINER;
+  c->joins = c->in_pictograph && is_joiner;
+  c->in_pictograph =
+      (kind & ETX_UNICODE_PICTOGRAPH) != 0 ||
+      (c->in_pictograph && !is_joiner && (kind & ETX_UNICODE_EXTEND) != 0);
+  c->last = code;
+}
+
+// True if the cluster ends in front of `right`.
+static bool cluster_ends(const cluster_end* c, uint32_t right) {
+  const uint32_t before = etx_unicode_kind_of(c->last),
                  behind = etx_unicode_kind_of(right);
-  if (left == '\r' && right == '\n') return false;
+  if (c->last == '\r' && right == '\n') return false;
   if (((before | behind) & ETX_UNICODE_BREAK) != 0) return true;
   if ((behind & ETX_UNICODE_EXTEND) != 0) return false;
-  if (left == 0x200D && (behind & ETX_UNICODE_PICTOGRAPH) != 0) return false;
+  if (c->joins && (behind & ETX_UNICODE_PICTOGRAPH) != 0) return false;
   return (before & ETX_UNICODE_PREPEND) == 0;
 }
 
@@ -374,11 +394,12 @@ static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
   const etx_aligned_text* const now = &work->now;
   size_t size = 0, end = 0;
   for (size_t at = w.change.begin; at < piece_end; at = end) {
-    uint32_t left = code_at(now, at, &size);
+    cluster_end last = {0, false, false};
+    add_to_cluster(&last, code_at(now, at, &size));
     for (end = at + size; end < piece_end; end += size) {
       const uint32_t right = code_at(now, end, &size);
-      if (cluster_ends(left, right)) break;
-      left = right;
+      if (cluster_ends(&last, right)) break;
+      add_to_cluster(&last, right);
     }
     etx_text text;
     const etx_bytes cluster = {now->bytes + at, end - at};

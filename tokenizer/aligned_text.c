@@ -53,10 +53,9 @@ void etx_work_put(etx_encode_work* work, const uint8_t* bytes, size_t size,
     return;
   }
   for (size_t i = 0; i < size; ++i) {
-    text->bytes[text->size + i] = bytes[i];
-    text->places[text->size + i] = place;
+    text->bytes[text->size] = bytes[i];
+    text->places[text->size++] = place;
   }
-  text->size += size;
 }
 
 void etx_work_keep(etx_encode_work* work, size_t begin, size_t end) {
@@ -132,8 +131,12 @@ etx_piece_change etx_change_piece(etx_encode_work* work, size_t index) {
 void etx_change_put(etx_piece_change* change, uint32_t code, int32_t delta) {
   const etx_aligned_text* const text = &change->work->now;
   uint8_t bytes[4];
+  const size_t size = etx_utf8_write(code, bytes);
   etx_place place = 0;
-  if (delta > 0) {
+  if (delta == 0 && change->at < change->end) {
+    place = text->places[change->at];
+    change->at += etx_utf8_length(text->bytes[change->at]);
+  } else if (delta > 0) {
     place = change->at == change->begin
                 ? text->places[change->begin] & ~(etx_place)7
                 : text->places[change->at - 1];
@@ -144,5 +147,5 @@ void etx_change_put(etx_piece_change* change, uint32_t code, int32_t delta) {
       change->at += etx_utf8_length(text->bytes[change->at]);
     }
   }
-  etx_work_put(change->work, bytes, etx_utf8_write(code, bytes), place);
+  etx_work_put(change->work, bytes, size, place);
 }

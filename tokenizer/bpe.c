@@ -202,6 +202,65 @@ static void merge_all(bpe* b) {
   }
 }
 
+// Finds the token of a whole part that needs no search: `piece` with the
+// suffix of words.
+static int32_t find_whole(const etx_token_model* model, etx_text piece) {
+  char bytes[ETX_BPE_WHOLE_MAX];
+  const size_t size = piece.size + model->suffix.size;
+  if (size > sizeof bytes) return ETX_TOKEN_NONE;
+  if (model->suffix.size > 0) {
+    memcpy(bytes, piece.data, piece.size);
+    memcpy(bytes + piece.size, model->suffix.data, model->suffix.size);
+    piece = (etx_text){bytes, size};
+  }
+  const int32_t id = etx_vocabulary_find(&model->vocabulary, piece);
+  return id >= 0 && model->is_whole[id] ? id : ETX_TOKEN_NONE;
+}
+
+// Encodes bytes `begin` to `end` of the present text by merging.
+static etx_status merge_part(const etx_token_model* model,
+                             etx_encode_work* work, size_t begin, size_t end,
+                             etx_id_sink sink, etx_diag* diag) {
+  const etx_text piece = {(const char*)work->now.bytes + begin, end - begin};
+  bpe b;
+  memset(&b, 0, sizeof b);
+  b.model = model;
+  // A heap holds at most two candidates for each symbol.
+  const size_t room =
+      work->tail_bytes / (sizeof(symbol) + 2 * sizeof(merge_candidate));
+  b.symbol_limit = room;
+  b.heap_limit = 2 * room;
+  b.symbols = (void*)work->tail;
+  b.heap = (void*)(work->tail + room * sizeof(symbol));
+  ETX_TRY(add_characters(&b, piece, diag));
+  merge_all(&b);
+  if (b.full) return etx_model_no_memory(diag);
+  size_t at = begin;
+  for (int32_t i = b.symbol_count > 0 ? 0 : -1; i >= 0;
+       i = b.symbols[i].behind) {
+    sink.put(sink.context, b.symbols[i].id, at, at + b.symbols[i].bytes);
+    at += b.symbols[i].bytes;
+  }
+  return ETX_OK;
+}
+
+static const char space_mark[] = "\xE2\x96\x81";  // U+2581
+enum { MARK_BYTES = 3 };
+
+// Where the next run of space marks begins behind `begin`, or the end.
+static size_t part_end(etx_text piece, size_t begin) {
+  size_t at = begin;
+  bool is_behind_mark = true;
+  while (at < piece.size) {
+    const bool is_mark = piece.size - at >= MARK_BYTES &&
+                         memcmp(piece.data + at, space_mark, MARK_BYTES) == 0;
+    if (is_mark && !is_behind_mark) return at;
+    is_behind_mark = is_mark;
+    at += is_mark ? MARK_BYTES : etx_utf8_length((uint8_t)piece.data[at]);
+  }
+  return piece.size;
+}
+
 etx_status etx_bpe_encode(const etx_token_model* model, etx_encode_work* work,
                           size_t begin, size_t end, etx_id_sink sink,
                           etx_diag* diag) {
@@ -213,25 +272,77 @@ etx_status etx_bpe_encode(const etx_token_model* model, etx_encode_work* work,
       return ETX_OK;
     }
   }
-  bpe b;
-  memset(&b, 0, sizeof b);
-  b.model = model;
-  // A heap holds at most two candidates for each symbol.
-  const size_t room =
-      work->tail_bytes / (sizeof(symbol) + 2 * sizeof(merge_candidate));
-  b.symbol_limit = room;
-  b.heap_limit = 2 * room;
-  b.symbols = (void*)work->tail;
-  b.heap = (void*)(work->tail + room * sizeof(symbol));
-  const etx_status status = add_characters(&b, piece, diag);
-  if (status != ETX_OK) return status;
-  merge_all(&b);
-  if (b.full) return etx_model_no_memory(diag);
-  size_t at = begin;
-  for (int32_t i = b.symbol_count > 0 ? 0 : -1; i >= 0;
-       i = b.symbols[i].behind) {
-    sink.put(sink.context, b.symbols[i].id, at, at + b.symbols[i].bytes);
-    at += b.symbols[i].bytes;
+  for (size_t at = 0, next = 0; at < piece.size; at = next) {
+    next = model->divides_at_marks ? part_end(piece, at) : piece.size;
+    const int32_t id =
+        find_whole(model, (etx_text){piece.data + at, next - at});
+    if (id >= 0) {
+      sink.put(sink.context, (uint32_t)id, begin + at, begin + next);
+    } else {
+      ETX_TRY(merge_part(model, work, begin + at, begin + next, sink, diag));
+    }
   }
   return ETX_OK;
+}
+
+// ---- what is known of all texts ----
+
+bool etx_bpe_joins_mark(etx_text left, etx_text right) {
+  if (right.size < MARK_BYTES ||
+      memcmp(right.data, space_mark, MARK_BYTES) != 0) {
+    return false;
+  }
+  for (size_t at = 0; at < left.size; at += MARK_BYTES) {
+    if (left.size - at < MARK_BYTES ||
+        memcmp(left.data + at, space_mark, MARK_BYTES) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What merging gives for a text: how many ids, and the last one.
+typedef struct merged_ids {
+  size_t count;
+  uint32_t last;
+} merged_ids;
+
+// etx_id_sink.put
+static void count_id(void* context, uint32_t id, size_t begin, size_t end) {
+  merged_ids* const found = context;
+  (void)begin;
+  (void)end;
+  ++found->count;
+  found->last = id;
+}
+
+// True if merging the text of a token, without the suffix, gives the token.
+static bool is_whole(const etx_token_model* model, uint32_t id) {
+  enum { SYMBOL_BYTES = sizeof(symbol) + 2 * sizeof(merge_candidate) };
+  _Alignas(16) uint8_t memory[ETX_BPE_WHOLE_MAX * SYMBOL_BYTES];
+  uint8_t bytes[ETX_BPE_WHOLE_MAX];
+  const etx_text text = etx_vocabulary_at(&model->vocabulary, id);
+  const size_t suffix = model->suffix.size;
+  if (text.data == NULL || text.size <= suffix || text.size > sizeof bytes ||
+      memcmp(text.data + text.size - suffix, model->suffix.data, suffix) != 0) {
+    return false;
+  }
+  memcpy(bytes, text.data, text.size);
+  etx_encode_work work = {.tail = memory, .tail_bytes = sizeof memory};
+  work.now.bytes = bytes;
+  merged_ids found = {0, 0};
+  const etx_id_sink sink = {&found, count_id};
+  return merge_part(model, &work, 0, text.size - suffix, sink, NULL) ==
+             ETX_OK &&
+         found.count == 1 && found.last == id;
+}
+
+void etx_bpe_finish(etx_token_model* model) {
+  const etx_text mark = {space_mark, MARK_BYTES};
+  model->divides_at_marks = !model->joins_mark && model->prefix.size == 0 &&
+                            model->suffix.size == 0 &&
+                            etx_vocabulary_find(&model->vocabulary, mark) >= 0;
+  for (uint32_t id = 0; id < model->vocabulary.id_count; ++id) {
+    model->is_whole[id] = is_whole(model, id);
+  }
 }

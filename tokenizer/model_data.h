@@ -4,7 +4,7 @@
 #define ETX_TOKENIZER_MODEL_DATA_H
 
 #include "tokenizer/aligned_text.h"
-#include "tokenizer/vocabulary.h"
+#include "tokenizer/vocabulary/token_tree.h"
 
 typedef enum etx_model_kind {
   ETX_MODEL_BPE,
@@ -28,9 +28,13 @@ typedef struct etx_token_model {
   uint32_t longest_word;    // WordPiece: characters
   etx_bpe_merge* merges;    // a hash table with linear probing
   size_t merge_mask;
-  uint32_t* sorted;  // Unigram: ids by text
-  size_t sorted_count;
-  double* scores;  // Unigram: by id
+  bool* is_whole;   // BPE: by id, merging its text gives just this token
+  bool joins_mark;  // BPE: a rule joins U+2581 with another text before it
+  bool divides_at_marks;      // BPE: a text may be divided in front of U+2581
+  etx_token_tree tree;        // Unigram, WordPiece: all tokens
+  etx_token_walk first_walk;  // at the start of a text or word
+  etx_token_walk inner_walk;  // WordPiece: inside of a word
+  double* scores;             // Unigram: by id
   double unknown_score;
 } etx_token_model;
 
@@ -63,7 +67,10 @@ const etx_bpe_merge* etx_bpe_find(const etx_token_model* model, uint32_t left,
                                   uint32_t right);
 // Adds a rule; the last of two for the same ids wins.
 void etx_bpe_add(etx_token_model* model, etx_bpe_merge merge);
-// Sorts the ids of Unigram by text.
-void etx_unigram_sort(etx_token_model* model);
+// True if a rule joins U+2581 with something else in front of it.
+bool etx_bpe_joins_mark(etx_text left, etx_text right);
+enum { ETX_BPE_WHOLE_MAX = 64 };  // bytes of a token that is tried as a whole
+// Finds what speeds merging up, when all rules and the unknown token are there.
+void etx_bpe_finish(etx_token_model* model);
 
 #endif

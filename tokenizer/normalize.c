@@ -94,6 +94,20 @@ static void add_decomposed(composer* c, uint32_t code, int32_t delta) {
   c->marks[c->count++] = (composed){code, delta, class};
 }
 
+// ASCII stays as it is; only its last character may be joined with what is
+// behind it. Returns where that one begins.
+static size_t keep_ascii(composer* c, size_t at) {
+  const uint8_t* const bytes = c->change.work->now.bytes;
+  size_t last = at;
+  while (last + 1 < c->change.end && bytes[last + 1] < 0x80) ++last;
+  if (last == at) return at;
+  end_marks(c);
+  flush_marks(c);
+  etx_work_keep(c->change.work, at, last);
+  c->change.at = last;
+  return last;
+}
+
 static void normalize_form(etx_encode_work* work, size_t index, bool compatible,
                            bool compose) {
   composer c;
@@ -104,6 +118,7 @@ static void normalize_form(etx_encode_work* work, size_t index, bool compatible,
   c.has_starter = false;
   size_t size = 0;
   for (size_t at = c.change.begin; at < c.change.end; at += size) {
+    if (work->now.bytes[at] < 0x80) at = keep_ascii(&c, at);
     const uint32_t code = code_at(&work->now, at, &size);
     const size_t count = etx_unicode_decompose(code, compatible, codes);
     for (size_t i = 0; i < count; ++i) add_decomposed(&c, codes[i], i > 0);

@@ -20,12 +20,6 @@ typedef enum etx_piece_kind {
   ETX_PIECE_BYTE = 6
 } etx_piece_kind;
 
-// Ids in the order of their texts.
-typedef struct etx_sorted_ids {
-  uint32_t* ids;
-  size_t count;
-} etx_sorted_ids;
-
 typedef struct etx_sentence_piece {
   bool is_bpe;         // else Unigram
   bool byte_fallback;  // unknown text becomes the tokens of its bytes
@@ -37,8 +31,8 @@ typedef struct etx_sentence_piece {
   size_t longest_mapped;          // bytes of the longest text of it
   uint8_t* kinds;                 // etx_piece_kind by id
   float* scores;                  // by id
-  etx_sorted_ids pieces;          // what a text may be divided into
-  etx_sorted_ids user_symbols;    // pieces that are never divided
+  etx_token_tree pieces;          // what a text may be divided into
+  etx_token_tree user_symbols;    // pieces that are never divided
   float least_score, most_score;  // of normal pieces
   int32_t unknown;                // its id
   int32_t bytes[256];             // ids of the bytes, with byte_fallback

@@ -49,17 +49,11 @@ static void put_space(const piece_encoding* e, size_t from) {
 
 // Bytes of the longest symbol of the user that a text begins with, or 0.
 static size_t find_symbol(const piece_encoding* e, etx_text text) {
-  const etx_sorted_ids* const symbols = &e->model->user_symbols;
-  size_t low = 0;
-  size_t high = symbols->count;
+  etx_token_walk walk =
+      etx_token_walk_from(&e->model->user_symbols, (etx_text){NULL, 0});
   size_t longest = 0;
-  for (size_t depth = 0; depth < text.size && low < high; ++depth) {
-    etx_vocabulary_narrow(e->vocabulary, symbols->ids, depth,
-                          (uint8_t)text.data[depth], &low, &high);
-    if (low < high &&
-        etx_vocabulary_at(e->vocabulary, symbols->ids[low]).size == depth + 1) {
-      longest = depth + 1;
-    }
+  uint32_t id = 0;
+  while (etx_token_walk_next(&walk, text, &longest, &id)) {
   }
   return longest;
 }
@@ -217,16 +211,13 @@ static void offer_pieces(const piece_encoding* e, size_t at, piece_way* ways) {
   const etx_sentence_piece* const model = e->model;
   const size_t character = character_at(e, at);
   const float before = ways[at].score;
-  size_t low = 0;
-  size_t high = model->pieces.count;
+  const etx_text rest = {e->text.data + at, e->text.size - at};
+  etx_token_walk walk =
+      etx_token_walk_from(&model->pieces, (etx_text){NULL, 0});
   bool is_known = false;
-  for (size_t depth = 0; at + depth < e->text.size; ++depth) {
-    etx_vocabulary_narrow(e->vocabulary, model->pieces.ids, depth,
-                          (uint8_t)e->text.data[at + depth], &low, &high);
-    if (low == high) break;
-    const uint32_t id = model->pieces.ids[low];
-    const size_t size = depth + 1;
-    if (etx_vocabulary_at(e->vocabulary, id).size != size) continue;
+  size_t size = 0;
+  uint32_t id = 0;
+  while (etx_token_walk_next(&walk, rest, &size, &id)) {
     offer(&ways[at + size], score_of(model, id, size) + before, at, id);
     is_known = is_known || size == character;
   }

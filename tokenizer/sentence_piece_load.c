@@ -323,11 +323,11 @@ static etx_status add_piece(piece_loader* loader, uint32_t id,
   switch ((etx_piece_kind)piece->kind) {
     case ETX_PIECE_NORMAL:
       add_score(model, piece->score);
-      model->pieces.ids[model->pieces.count++] = id;
+      etx_token_tree_add(&model->pieces, loader->vocabulary, id);
       break;
     case ETX_PIECE_USER_DEFINED:
-      model->pieces.ids[model->pieces.count++] = id;
-      model->user_symbols.ids[model->user_symbols.count++] = id;
+      etx_token_tree_add(&model->pieces, loader->vocabulary, id);
+      etx_token_tree_add(&model->user_symbols, loader->vocabulary, id);
       break;
     case ETX_PIECE_UNKNOWN:
       model->unknown = (int32_t)id;
@@ -373,10 +373,8 @@ static etx_status add_pieces(field_reader r, piece_loader* loader) {
     read_piece(&inner, &piece);
     ETX_TRY(add_piece(loader, id++, &piece));
   }
-  etx_vocabulary_sort(loader->vocabulary, model->pieces.ids,
-                      model->pieces.count);
-  etx_vocabulary_sort(loader->vocabulary, model->user_symbols.ids,
-                      model->user_symbols.count);
+  etx_token_tree_build(&model->pieces, loader->vocabulary);
+  etx_token_tree_build(&model->user_symbols, loader->vocabulary);
   return check_pieces(model, loader->diag);
 }
 
@@ -436,15 +434,14 @@ static etx_status take_arrays(const model_header* header, etx_arena* arena,
       etx_vocabulary_init(&out->model.vocabulary, count, count, arena, diag));
   ETX_TRY(load_charsmap(header->charsmap, arena, &model->charsmap, diag));
   model->scores = etx_arena_take(arena, count * sizeof *model->scores, 16);
-  model->pieces.ids = etx_arena_take(arena, count * sizeof(uint32_t), 16);
-  model->user_symbols.ids = etx_arena_take(arena, count * sizeof(uint32_t), 16);
+  ETX_TRY(etx_token_tree_init(&model->pieces, count, arena, diag));
+  ETX_TRY(etx_token_tree_init(&model->user_symbols, count, arena, diag));
   out->added.by_id = etx_arena_take(arena, count * sizeof(uint32_t), 16);
   model->kinds = etx_arena_take(arena, count, 16);
   *texts = etx_arena_take(arena,
                           header->piece_bytes + header->unknown_text.size, 16);
   if (arena->counting) return ETX_OK;
-  if (model->scores == NULL || model->pieces.ids == NULL ||
-      model->user_symbols.ids == NULL || out->added.by_id == NULL ||
+  if (model->scores == NULL || out->added.by_id == NULL ||
       model->kinds == NULL || *texts == NULL) {
     return etx_model_no_memory(diag);
   }

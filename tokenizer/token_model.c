@@ -91,8 +91,7 @@ static etx_status load_pieces(etx_cursor_value list, size_t id_count,
   etx_cursor_walk walk = etx_cursor_items(list);
   etx_cursor_value pair;
   out->scores = etx_arena_take(arena, id_count * sizeof *out->scores, 16);
-  out->sorted = etx_arena_take(arena, id_count * sizeof *out->sorted, 16);
-  if (!arena->counting && (out->scores == NULL || out->sorted == NULL)) {
+  if (!arena->counting && out->scores == NULL) {
     return etx_model_no_memory(diag);
   }
   double least = 0;
@@ -113,10 +112,23 @@ static etx_status load_pieces(etx_cursor_value list, size_t id_count,
     etx_vocabulary_add(&out->vocabulary, text, id);
     out->scores[id] = etx_cursor_real(score);
     if (id == 0 || out->scores[id] < least) least = out->scores[id];
-    if (text.size > 0) out->sorted[out->sorted_count++] = id;
   }
-  if (!arena->counting) etx_unigram_sort(out);
   out->unknown_score = least - 10.0;
+  return ETX_OK;
+}
+
+// Finds tokens by what a text begins with.
+static etx_status load_tree(etx_arena* arena, etx_token_model* out,
+                            etx_diag* diag) {
+  const size_t count = out->vocabulary.id_count;
+  ETX_TRY(etx_token_tree_init(&out->tree, count, arena, diag));
+  if (arena->counting) return ETX_OK;
+  for (uint32_t id = 0; id < count; ++id) {
+    etx_token_tree_add(&out->tree, &out->vocabulary, id);
+  }
+  etx_token_tree_build(&out->tree, &out->vocabulary);
+  out->first_walk = etx_token_walk_from(&out->tree, (etx_text){NULL, 0});
+  out->inner_walk = etx_token_walk_from(&out->tree, out->prefix);
   return ETX_OK;
 }
 
@@ -181,6 +193,7 @@ static etx_status load_merge(etx_cursor_value rule, uint32_t rank,
         "lacks one of them or both together",
         (uint64_t)rank, left, right);
   }
+  out->joins_mark = out->joins_mark || etx_bpe_joins_mark(left, right);
   etx_bpe_add(out, (etx_bpe_merge){(uint32_t)ids[0], (uint32_t)ids[1], rank,
                                    (uint32_t)ids[2]});
   return ETX_OK;
@@ -191,8 +204,11 @@ static etx_status load_merges(etx_cursor_value list, etx_arena* arena,
   const size_t slots = etx_hash_slots(item_count(list));
   out->merges = etx_arena_take(arena, slots * sizeof *out->merges, 16);
   out->merge_mask = slots - 1;
+  out->is_whole = etx_arena_take(arena, out->vocabulary.id_count, 16);
   if (arena->counting) return ETX_OK;
-  if (out->merges == NULL) return etx_model_no_memory(diag);
+  if (out->merges == NULL || out->is_whole == NULL) {
+    return etx_model_no_memory(diag);
+  }
   memset(out->merges, 0xFF, slots * sizeof *out->merges);
   etx_cursor_walk walk = etx_cursor_items(list);
   etx_cursor_value rule;
@@ -277,7 +293,13 @@ etx_status etx_token_model_load(etx_cursor_value model, size_t id_count,
   if (status == ETX_OK && out->kind == ETX_MODEL_BPE) {
     status = load_merges(etx_cursor_get(model, "merges"), arena, out, diag);
   }
-  if (status == ETX_OK && !arena->counting) load_unknown(model, out);
+  if (status == ETX_OK &&
+      (out->kind == ETX_MODEL_UNIGRAM || out->kind == ETX_MODEL_WORD_PIECE)) {
+    status = load_tree(arena, out, diag);
+  }
+  if (status != ETX_OK || arena->counting) return status;
+  load_unknown(model, out);
+  if (out->kind == ETX_MODEL_BPE) etx_bpe_finish(out);
   return status;
 }
 

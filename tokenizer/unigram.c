@@ -11,10 +11,6 @@ typedef struct best_way {
   uint32_t id;
 } best_way;
 
-void etx_unigram_sort(etx_token_model* model) {
-  etx_vocabulary_sort(&model->vocabulary, model->sorted, model->sorted_count);
-}
-
 static void offer(best_way* way, double score, size_t begin, uint32_t id) {
   if (way->begin != UINT32_MAX && score <= way->score) return;
   *way = (best_way){score, (uint32_t)begin, id};
@@ -23,25 +19,20 @@ static void offer(best_way* way, double score, size_t begin, uint32_t id) {
 // Offers all pieces that begin at `at`. True: one of them is its character.
 static bool offer_pieces(const etx_token_model* model, etx_text text, size_t at,
                          size_t character, best_way* ways) {
-  size_t low = 0, high = model->sorted_count;
+  const etx_text rest = {text.data + at, text.size - at};
+  const double before = ways[at].score;
+  etx_token_walk walk = model->first_walk;
   bool single = false;
-  for (size_t depth = 0; at + depth < text.size; ++depth) {
-    etx_vocabulary_narrow(&model->vocabulary, model->sorted, depth,
-                          (uint8_t)text.data[at + depth], &low, &high);
-    if (low == high) break;
-    if (etx_vocabulary_at(&model->vocabulary, model->sorted[low]).size !=
-        depth + 1) {
-      continue;
-    }
-    const etx_text piece = {text.data + at, depth + 1};
-    const uint32_t id =
-        (uint32_t)etx_vocabulary_find(&model->vocabulary, piece);
-    offer(&ways[at + depth + 1], model->scores[id] + ways[at].score, at, id);
-    single = single || depth + 1 == character;
+  size_t size = 0;
+  uint32_t id = 0;
+  while (etx_token_walk_next(&walk, rest, &size, &id)) {
+    offer(&ways[at + size], model->scores[id] + before, at, id);
+    single = single || size == character;
   }
   return single;
 }
 
+// A part that is unknown, or several.
 static etx_status put_part(const etx_token_model* model, etx_encode_work* work,
                            size_t begin, size_t end, etx_id_sink sink,
                            etx_diag* diag) {
@@ -66,27 +57,26 @@ static etx_status put_part(const etx_token_model* model, etx_encode_work* work,
   return ETX_OK;
 }
 
-// Turns the links of the best way round, so that ways[begin].begin is the end
+// Turns the links of the best way round, so that ways[begin].score is the end
 // of the part that begins there. Unknown parts in a row become one.
 static void turn_round(const etx_token_model* model, best_way* ways,
                        size_t size) {
-  size_t end = size;
   uint32_t behind_id = UINT32_MAX;
-  size_t behind_end = size;
-  while (end > 0) {
-    const size_t begin = ways[end].begin;
+  size_t part_end = size;
+  for (size_t end = size; end > 0; end = ways[end].begin) {
     const uint32_t id = ways[end].id;
     const bool unknown = (int32_t)id == model->unknown && model->unknown >= 0;
     const bool fuse = unknown && model->fuse_unknown && id == behind_id;
-    behind_end = fuse ? behind_end : end;
+    if (!fuse) part_end = end;
     behind_id = id;
-    ways[end].id = (uint32_t)behind_end;  // of the part that ends here
-    end = begin;
+    ways[end].score = (double)part_end;  // of the part that ends here
   }
-  for (end = size; end > 0;) {
+  double behind = ways[size].score;
+  for (size_t end = size; end > 0;) {
     const size_t begin = ways[end].begin;
-    const uint32_t part_end = ways[end].id;
-    ways[begin].score = part_end;
+    const double before = ways[begin].score;
+    ways[begin].score = behind;
+    behind = before;
     end = begin;
   }
 }
@@ -110,9 +100,12 @@ etx_status etx_unigram_encode(const etx_token_model* model,
   turn_round(model, ways, text.size);
   for (size_t at = 0; at < text.size;) {
     const size_t part_end = (size_t)ways[at].score;
-    const etx_status status =
-        put_part(model, work, begin + at, begin + part_end, sink, diag);
-    if (status != ETX_OK) return status;
+    const uint32_t id = ways[part_end].id;
+    if ((int32_t)id != model->unknown) {
+      sink.put(sink.context, id, begin + at, begin + part_end);
+    } else {
+      ETX_TRY(put_part(model, work, begin + at, begin + part_end, sink, diag));
+    }
     at = part_end;
   }
   return ETX_OK;

@@ -6,28 +6,18 @@
 
 // The longest token at `at`; *out_end is its end.
 static int32_t longest_at(const etx_token_model* model, etx_text word,
-                          size_t at, char* buffer, size_t* out_end) {
-  const etx_vocabulary* const v = &model->vocabulary;
-  const size_t prefix = at > 0 ? model->prefix.size : 0;
-  if (prefix > v->longest) return ETX_TOKEN_NONE;
-  const size_t rest = word.size - at, room = v->longest - prefix;
-  const size_t most = rest < room ? rest : room;
-  if (prefix > 0) memcpy(buffer, model->prefix.data, prefix);
-  memcpy(buffer + prefix, word.data + at, most);
-  uint32_t hash = ETX_HASH_START;
+                          size_t at, size_t* out_end) {
+  const etx_text rest = {word.data + at, word.size - at};
+  etx_token_walk walk = at > 0 ? model->inner_walk : model->first_walk;
   int32_t found = ETX_TOKEN_NONE;
-  for (size_t i = 0; i < prefix + most; ++i) {
-    hash = etx_hash_byte(hash, (uint8_t)buffer[i]);
-    if (i < prefix) continue;
+  size_t size = 0;
+  uint32_t id = 0;
+  while (etx_token_walk_next(&walk, rest, &size, &id)) {
     // A token ends where a character ends.
-    const size_t next = at + i + 1 - prefix;
-    if (next < word.size && ((uint8_t)word.data[next] & 0xC0) == 0x80) continue;
-    const etx_text text = {buffer, i + 1};
-    const int32_t id = etx_vocabulary_find_hashed(v, text, hash);
-    if (id >= 0) {
-      found = id;
-      *out_end = next;
-    }
+    const size_t end = at + size;
+    if (end < word.size && ((uint8_t)word.data[end] & 0xC0) == 0x80) continue;
+    found = (int32_t)id;
+    *out_end = end;
   }
   return found;
 }
@@ -42,14 +32,10 @@ etx_status etx_word_piece_encode(const etx_token_model* model,
   for (size_t i = 0; i < word.size; ++i) {
     characters += ((uint8_t)word.data[i] & 0xC0) != 0x80;
   }
-  // The next text is not in use, so a candidate is put together there.
-  char* const buffer = (char*)work->next.bytes;
   bool known = characters <= model->longest_word;
   while (known && at < word.size) {
-    if (count == limit || model->vocabulary.longest > work->capacity) {
-      return etx_model_no_memory(diag);
-    }
-    const int32_t id = longest_at(model, word, at, buffer, &next);
+    if (count == limit) return etx_model_no_memory(diag);
+    const int32_t id = longest_at(model, word, at, &next);
     known = id >= 0;
     if (!known) break;
     parts[2 * count] = (uint32_t)id;

@@ -79,6 +79,12 @@ class Tokenizer:
         return Memory(ctypes.addressof(self.memory), len(self.memory))
 
     def encode(self, text, pair=None, special=True):
+        n = self.encode_only(text, pair, special)
+        spans = self.spans[:2 * n]
+        return (self.ids[:n], list(zip(spans[::2], spans[1::2])), self.types[:n])
+
+    def encode_only(self, text, pair=None, special=True):
+        """Encodes to self.ids, self.spans and self.types; returns the number of ids."""
         request = EncodeRequest(Span(text, len(text)), Span(pair or b"", len(pair or b"")),
                                 pair is not None, not special)
         size = max(len(text), len(pair or b""))
@@ -94,9 +100,7 @@ class Tokenizer:
                                                           ctypes.c_size_t(size))
         self.call("etx_tokenizer_encode", ctypes.byref(self.content), ctypes.byref(request),
                   self.room(needed), ctypes.byref(output))
-        n = output.count
-        spans = self.spans[:2 * n]
-        return (self.ids[:n], list(zip(spans[::2], spans[1::2])), self.types[:n])
+        return output.count
 
     def decode(self, ids, skip=True):
         array = (ctypes.c_uint32 * max(1, len(ids)))(*ids)

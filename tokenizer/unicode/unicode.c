@@ -10,7 +10,8 @@ enum {
   HANGUL_T = 0x11A7,
   HANGUL_L_COUNT = 19,
   HANGUL_V_COUNT = 21,
-  HANGUL_T_COUNT = 28
+  HANGUL_T_COUNT = 28,
+  FIRST_MARK = 0x300  // no smaller code point composes with one before it
 };
 
 uint32_t etx_unicode_kind_of(uint32_t code) {
@@ -23,18 +24,9 @@ uint8_t etx_unicode_combining_class(uint32_t code) {
   return etx_unicode_combining[page * 128 + (code & 127)];
 }
 
-size_t etx_utf8_length(uint8_t byte) {
-  if (byte < 0x80) return 1;
-  if (byte < 0xE0) return 2;
-  return byte < 0xF0 ? 3 : 4;
-}
-
-size_t etx_utf8_read(const uint8_t* bytes, size_t size, uint32_t* out_code) {
+size_t etx_utf8_read_long(const uint8_t* bytes, size_t size,
+                          uint32_t* out_code) {
   const uint8_t first = bytes[0];
-  if (first < 0x80) {
-    *out_code = first;
-    return 1;
-  }
   *out_code = ETX_UNICODE_REPLACEMENT;
   if (first < 0xC2 || first > 0xF4) return 1;
   const size_t length = etx_utf8_length(first);
@@ -55,11 +47,7 @@ size_t etx_utf8_read(const uint8_t* bytes, size_t size, uint32_t* out_code) {
   return length;
 }
 
-size_t etx_utf8_write(uint32_t code, uint8_t out[4]) {
-  if (code < 0x80) {
-    out[0] = (uint8_t)code;
-    return 1;
-  }
+size_t etx_utf8_write_long(uint32_t code, uint8_t out[4]) {
   if (code < 0x800) {
     out[0] = (uint8_t)(0xC0 | code >> 6);
     out[1] = (uint8_t)(0x80 | (code & 0x3F));
@@ -124,6 +112,7 @@ uint32_t etx_unicode_compose(uint32_t first, uint32_t second) {
       second < HANGUL_T + HANGUL_T_COUNT) {
     return first + second - HANGUL_T;
   }
+  if (second < FIRST_MARK) return 0;
   size_t low = 0, high = etx_unicode_pair_count;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;

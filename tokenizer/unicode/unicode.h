@@ -71,16 +71,32 @@ uint32_t etx_unicode_kind_of(uint32_t code);
 // Canonical combining class.
 uint8_t etx_unicode_combining_class(uint32_t code);
 
+// The two functions below for what is no ASCII.
+size_t etx_utf8_read_long(const uint8_t* bytes, size_t size,
+                          uint32_t* out_code);
+size_t etx_utf8_write_long(uint32_t code, uint8_t out[4]);
+
 // Reads the code point at `bytes` (size > 0) and returns its bytes. Bytes that
 // are no UTF-8 give U+FFFD and the length of their maximal subpart, as Python's
 // errors="replace" does.
-size_t etx_utf8_read(const uint8_t* bytes, size_t size, uint32_t* out_code);
-
-// Bytes of the code point whose first byte is `byte`, in valid UTF-8.
-size_t etx_utf8_length(uint8_t byte);
+static inline size_t etx_utf8_read(const uint8_t* bytes, size_t size,
+                                   uint32_t* out_code) {
+  *out_code = bytes[0];
+  return bytes[0] < 0x80 ? 1 : etx_utf8_read_long(bytes, size, out_code);
+}
 
 // Writes a code point and returns its bytes, 1 to 4.
-size_t etx_utf8_write(uint32_t code, uint8_t out[4]);
+static inline size_t etx_utf8_write(uint32_t code, uint8_t out[4]) {
+  out[0] = (uint8_t)code;
+  return code < 0x80 ? 1 : etx_utf8_write_long(code, out);
+}
+
+// Bytes of the code point whose first byte is `byte`, in valid UTF-8.
+static inline size_t etx_utf8_length(uint8_t byte) {
+  if (byte < 0x80) return 1;
+  if (byte < 0xE0) return 2;
+  return byte < 0xF0 ? 3 : 4;
+}
 
 enum { ETX_UNICODE_TEXT_MAX = 18 };  // code points of the longest mapping
 

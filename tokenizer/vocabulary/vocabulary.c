@@ -1,4 +1,4 @@
-#include "tokenizer/vocabulary.h"
+#include "tokenizer/vocabulary/vocabulary.h"
 
 size_t etx_hash_slots(size_t count) {
   size_t slots = 2;
@@ -27,16 +27,14 @@ etx_status etx_vocabulary_init(etx_vocabulary* vocabulary, size_t entry_count,
   return ETX_OK;
 }
 
-static uint32_t hash_of(etx_text text) {
-  uint32_t hash = ETX_HASH_START;
-  for (size_t i = 0; i < text.size; ++i)
-    hash = etx_hash_byte(hash, (uint8_t)text.data[i]);
-  return hash;
-}
+#define HASH_START 2166136261u
 
 // The slot of the text, or the empty one where it would be.
-static uint32_t* slot_of(const etx_vocabulary* v, etx_text text,
-                         uint32_t hash) {
+static uint32_t* slot_of(const etx_vocabulary* v, etx_text text) {
+  uint32_t hash = HASH_START;
+  for (size_t i = 0; i < text.size; ++i) {
+    hash = (hash ^ (uint8_t)text.data[i]) * 16777619u;
+  }
   // The low bits of FNV-1a are its best mixed ones, but for the very last.
   for (size_t at = (hash ^ hash >> 15) & v->slot_mask;;
        at = (at + 1) & v->slot_mask) {
@@ -50,19 +48,14 @@ void etx_vocabulary_add(etx_vocabulary* vocabulary, etx_text text,
                         uint32_t id) {
   // Two texts of one id would leave a slot whose text is another one's.
   if (vocabulary->tokens[id].text.data != NULL) return;
-  uint32_t* const slot = slot_of(vocabulary, text, hash_of(text));
+  uint32_t* const slot = slot_of(vocabulary, text);
   vocabulary->tokens[id].text = text;
   *slot = id + 1;
   if (text.size > vocabulary->longest) vocabulary->longest = text.size;
 }
 
-int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary,
-                                   etx_text text, uint32_t hash) {
-  return (int32_t)*slot_of(vocabulary, text, hash) - 1;
-}
-
 int32_t etx_vocabulary_find(const etx_vocabulary* vocabulary, etx_text text) {
-  return etx_vocabulary_find_hashed(vocabulary, text, hash_of(text));
+  return (int32_t)*slot_of(vocabulary, text) - 1;
 }
 
 etx_text etx_vocabulary_at(const etx_vocabulary* vocabulary, uint32_t id) {
@@ -111,26 +104,4 @@ void etx_vocabulary_sort(const etx_vocabulary* vocabulary, uint32_t* ids,
     ids[end - 1] = id;
     sift_down(vocabulary, ids, 0, end - 1);
   }
-}
-
-void etx_vocabulary_narrow(const etx_vocabulary* vocabulary,
-                           const uint32_t* ids, size_t depth, uint8_t byte,
-                           size_t* low, size_t* high) {
-  size_t bounds[2];
-  for (int upper = 0; upper < 2; ++upper) {
-    size_t from = *low, to = *high;
-    while (from < to) {
-      const size_t middle = from + (to - from) / 2;
-      const etx_text text = vocabulary->tokens[ids[middle]].text;
-      const int here = text.size > depth ? (uint8_t)text.data[depth] : -1;
-      if (here < byte || (upper == 1 && here == byte)) {
-        from = middle + 1;
-      } else {
-        to = middle;
-      }
-    }
-    bounds[upper] = from;
-  }
-  *low = bounds[0];
-  *high = bounds[1];
 }

@@ -26,13 +26,6 @@ typedef struct etx_vocabulary {
   size_t longest;                // bytes of the longest text
 } etx_vocabulary;
 
-#define ETX_HASH_START 2166136261u
-
-// Continues a hash with one byte.
-static inline uint32_t etx_hash_byte(uint32_t hash, uint8_t byte) {
-  return (hash ^ byte) * 16777619u;
-}
-
 // A power of two, at least twice `count` and at least 2.
 size_t etx_hash_slots(size_t count);
 
@@ -46,20 +39,12 @@ void etx_vocabulary_add(etx_vocabulary* vocabulary, etx_text text, uint32_t id);
 
 // The id of a text, or ETX_TOKEN_NONE.
 int32_t etx_vocabulary_find(const etx_vocabulary* vocabulary, etx_text text);
-// The same if its hash is known.
-int32_t etx_vocabulary_find_hashed(const etx_vocabulary* vocabulary,
-                                   etx_text text, uint32_t hash);
 // The text of an id; data NULL: none has it.
 etx_text etx_vocabulary_at(const etx_vocabulary* vocabulary, uint32_t id);
 
 // Sorts ids by their texts, byte by byte.
 void etx_vocabulary_sort(const etx_vocabulary* vocabulary, uint32_t* ids,
                          size_t count);
-// Sorted ids from `low` to `high` have texts with the same first `depth` bytes.
-// Keeps those whose next byte is `byte`; the text of that size is the first.
-void etx_vocabulary_narrow(const etx_vocabulary* vocabulary,
-                           const uint32_t* ids, size_t depth, uint8_t byte,
-                           size_t* low, size_t* high);
 
 // The id of the token <0xHH>, or ETX_TOKEN_NONE.
 int32_t etx_vocabulary_byte(const etx_vocabulary* vocabulary, uint8_t byte);

@@ -1,0 +1,162 @@
+#include "tokenizer/vocabulary/token_tree.h"
+
+// A node has a token or at least two children, so that there are at most as
+// many nodes without a token as with one.
+static size_t node_limit(size_t count) { return 2 * count + 1; }
+
+etx_status etx_token_tree_init(etx_token_tree* tree, size_t count,
+                               etx_arena* arena, etx_diag* diag) {
+  const size_t limit = node_limit(count);
+  memset(tree, 0, sizeof *tree);
+  tree->nodes = etx_arena_take(arena, limit * sizeof *tree->nodes, 16);
+  tree->ids = etx_arena_take(arena, count * sizeof *tree->ids, 16);
+  tree->labels = etx_arena_take(arena, limit, 16);
+  if (arena->counting) return ETX_OK;
+  if (tree->nodes == NULL || tree->ids == NULL || tree->labels == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "too little memory for %z tokens", count);
+  }
+  return ETX_OK;
+}
+
+void etx_token_tree_add(etx_token_tree* tree, const etx_vocabulary* vocabulary,
+                        uint32_t id) {
+  if (etx_vocabulary_at(vocabulary, id).size == 0) return;
+  tree->ids[tree->id_count++] = id;
+}
+
+// ---- building ----
+
+// A node waits with the tokens below it: ids from `child` on, child_count of
+// them. Its `depth` is where its part begins.
+typedef struct tree_builder {
+  etx_token_tree* tree;
+  const etx_vocabulary* vocabulary;
+} tree_builder;
+
+static etx_text text_at(const tree_builder* b, uint32_t index) {
+  return etx_vocabulary_at(b->vocabulary, b->tree->ids[index]);
+}
+
+// Adds a node that waits.
+static void add_node(const tree_builder* b, uint32_t first, uint32_t count,
+                     uint32_t depth) {
+  const etx_text text = text_at(b, first);
+  const size_t index = b->tree->node_count++;
+  b->tree->labels[index] = (uint8_t)text.data[depth];
+  b->tree->nodes[index] =
+      (etx_tree_node){text.data, depth, first, count, ETX_TOKEN_NONE};
+}
+
+// Where texts of sorted ids, from `first` to `last`, part.
+static uint32_t common_depth(const tree_builder* b, uint32_t first,
+                             uint32_t last, uint32_t depth) {
+  const etx_text low = text_at(b, first), high = text_at(b, last);
+  while (depth < low.size && depth < high.size &&
+         low.data[depth] == high.data[depth]) {
+    ++depth;
+  }
+  return depth;
+}
+
+// Ends the part of a node that waits, and adds its children.
+static void finish_node(const tree_builder* b, size_t index) {
+  const etx_tree_node waiting = b->tree->nodes[index];
+  uint32_t at = waiting.child;
+  const uint32_t end = at + waiting.child_count;
+  const uint32_t depth = common_depth(b, at, end - 1, waiting.depth);
+  const etx_text text = text_at(b, at);
+  const uint32_t child = (uint32_t)b->tree->node_count;
+  int32_t id = ETX_TOKEN_NONE;
+  if (text.size == depth) id = etx_vocabulary_find(b->vocabulary, text);
+  while (at < end && text_at(b, at).size == depth) ++at;
+  while (at < end) {
+    const uint32_t first = at;
+    const char label = text_at(b, at).data[depth];
+    while (at < end && text_at(b, at).data[depth] == label) ++at;
+    add_node(b, first, at - first, depth);
+  }
+  b->tree->nodes[index] = (etx_tree_node){
+      waiting.text, depth, child, (uint32_t)b->tree->node_count - child, id};
+}
+
+void etx_token_tree_build(etx_token_tree* tree,
+                          const etx_vocabulary* vocabulary) {
+  const tree_builder b = {tree, vocabulary};
+  tree->node_count = 0;
+  if (tree->id_count == 0) return;
+  etx_vocabulary_sort(vocabulary, tree->ids, tree->id_count);
+  add_node(&b, 0, (uint32_t)tree->id_count, 0);
+  for (size_t i = 0; i < tree->node_count; ++i) finish_node(&b, i);
+}
+
+// ---- walking ----
+
+// Compares what the node has behind the walk's place. False: the text differs
+// or ends.
+static bool pass_node(etx_token_walk* walk, etx_text text) {
+  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
+  const size_t done = walk->depth - walk->start;
+  const size_t size = node->depth - walk->depth;
+  if (size > text.size - done ||
+      (size > 0 &&
+       memcmp(node->text + walk->depth, text.data + done, size) != 0)) {
+    return false;
+  }
+  walk->depth = node->depth;
+  return true;
+}
+
+// Moves to the child that begins with `byte`, and past that.
+static bool enter_child(etx_token_walk* walk, uint8_t byte) {
+  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
+  if (node->child_count == 0) return false;
+  const uint8_t* const labels = walk->tree->labels + node->child;
+  const uint8_t* const found = memchr(labels, byte, node->child_count);
+  if (found == NULL) return false;
+  walk->node = node->child + (uint32_t)(found - labels);
+  ++walk->depth;
+  return true;
+}
+
+static bool goes_on(etx_token_walk* walk, etx_text text) {
+  const size_t done = walk->depth - walk->start;
+  if (walk->is_past_node &&
+      (done == text.size || !enter_child(walk, (uint8_t)text.data[done]))) {
+    return false;
+  }
+  walk->is_past_node = true;
+  return pass_node(walk, text);
+}
+
+bool etx_token_walk_next(etx_token_walk* walk, etx_text text, size_t* out_size,
+                         uint32_t* out_id) {
+  while (!walk->has_ended && goes_on(walk, text)) {
+    const int32_t id = walk->tree->nodes[walk->node].id;
+    if (id == ETX_TOKEN_NONE) continue;
+    *out_size = walk->depth - walk->start;
+    *out_id = (uint32_t)id;
+    return true;
+  }
+  walk->has_ended = true;
+  return false;
+}
+
+// Goes one byte down.
+static bool step(etx_token_walk* walk, uint8_t byte) {
+  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
+  if (walk->depth == node->depth) return enter_child(walk, byte);
+  return (uint8_t)node->text[walk->depth++] == byte;
+}
+
+etx_token_walk etx_token_walk_from(const etx_token_tree* tree,
+                                   etx_text prefix) {
+  etx_token_walk walk = {.tree = tree, .has_ended = tree->node_count == 0};
+  for (size_t i = 0; i < prefix.size && !walk.has_ended; ++i) {
+    walk.has_ended = !step(&walk, (uint8_t)prefix.data[i]);
+  }
+  walk.start = walk.depth;
+  walk.is_past_node = !walk.has_ended && walk.depth != 0 &&
+                      walk.depth == tree->nodes[walk.node].depth;
+  return walk;
+}

@@ -1,0 +1,64 @@
+// A radix tree (Morrison 1968) of tokens: finds all that a text begins with in
+// time proportional to the longest of them. Internal to tokenizer/.
+//
+//   tokens      he, hello, help
+//   tree        "he" -- "l" -+- "lo"
+//                            '- "p"
+//
+// A node stands for the bytes that lead to it. Its children lie next to each
+// other, in the order of the bytes they begin with.
+
+#ifndef ETX_TOKENIZER_TOKEN_TREE_H
+#define ETX_TOKENIZER_TOKEN_TREE_H
+
+#include "tokenizer/vocabulary/vocabulary.h"
+
+typedef struct etx_tree_node {
+  const char* text;      // of a token at or below the node
+  uint32_t depth;        // bytes of `text` that lead to the node
+  uint32_t child;        // index of the first child
+  uint32_t child_count;  // at most 256
+  int32_t id;            // of the token that ends here, or ETX_TOKEN_NONE
+} etx_tree_node;
+
+typedef struct etx_token_tree {
+  etx_tree_node* nodes;  // the first is the root
+  uint8_t* labels;       // by node: the first byte of its part of the text
+  uint32_t* ids;         // of the tokens, sorted by text when it is built
+  size_t id_count;
+  size_t node_count;  // 0: no tokens
+} etx_token_tree;
+
+// Takes memory for at most `count` tokens. With a counting arena nothing else
+// may be called.
+ETX_MUST_USE etx_status etx_token_tree_init(etx_token_tree* tree, size_t count,
+                                            etx_arena* arena, etx_diag* diag);
+// Adds a token of the vocabulary before the tree is built; an empty text is
+// left out.
+void etx_token_tree_add(etx_token_tree* tree, const etx_vocabulary* vocabulary,
+                        uint32_t id);
+// Builds the nodes. Of tokens with the same text the one counts that
+// etx_vocabulary_find has.
+void etx_token_tree_build(etx_token_tree* tree,
+                          const etx_vocabulary* vocabulary);
+
+// A walk down the tree along a text. It may be in the middle of a node's part.
+typedef struct etx_token_walk {
+  const etx_token_tree* tree;
+  uint32_t node;
+  uint32_t start;     // bytes of tokens that stand for no text
+  uint32_t depth;     // bytes of tokens that were compared, with those
+  bool is_past_node;  // the token that ends at the node was given
+  bool has_ended;     // no further token can match
+} etx_token_walk;
+
+// A walk along a text in front of which `prefix` stands, as "##" of WordPiece;
+// without one it is empty. Such a walk may be copied for each text.
+etx_token_walk etx_token_walk_from(const etx_token_tree* tree, etx_text prefix);
+
+// The next longer token that prefix and text begin with: *out_size are its
+// bytes in `text`, which is the same in all calls. False: there is no more.
+bool etx_token_walk_next(etx_token_walk* walk, etx_text text, size_t* out_size,
+                         uint32_t* out_id);
+
+#endif

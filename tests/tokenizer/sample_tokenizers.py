@@ -222,6 +222,7 @@ def all_tokenizers():
         "deepseek": lambda: byte_level(split_bytes(DEEPSEEK)),
         "deepseek3": lambda: byte_level(split_bytes([r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
                                                      DEEPSEEK3])),
+        "bloom": lambda: byte_level(split_bytes([BLOOM])),
         "starcoder": lambda: byte_level(pre.Sequence(
             [pre.Digits(individual_digits=True), pre.ByteLevel(False)])),
         "llama2": lambda: byte_fallback(True),

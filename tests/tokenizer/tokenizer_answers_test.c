@@ -324,6 +324,9 @@ static void wrong_files_are_refused_with_the_reason(void** state) {
   refuse(SPLIT("a(?<=b)"), ETX_UNSUPPORTED, "at byte 3");
   refuse(SPLIT("(a*)*"), ETX_UNSUPPORTED, "can be empty");
   refuse(SPLIT("[a"), ETX_UNSUPPORTED, "']' is missing");
+  refuse(SPLIT("[a[b]"), ETX_UNSUPPORTED, "']' is missing");
+  refuse(SPLIT("[a[^b]]"), ETX_UNSUPPORTED, "negated or named class");
+  refuse(SPLIT("[a&&b]"), ETX_UNSUPPORTED, "intersection");
   refuse(SPLIT("\\\\p{Greek}"), ETX_UNSUPPORTED, "general category");
 }
 

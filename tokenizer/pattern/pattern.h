@@ -1,9 +1,10 @@
 // Regular expressions of tokenizers, in the syntax of Oniguruma that the
 // package `tokenizers` uses: a backtracking matcher without recursion.
 //
-// Taken: literals, '.', classes with ranges and negation, \p{..} and \P{..} of
-// a general category, \s \S \d \D \w \W, groups, alternation, the quantifiers
-// ? * + {n,m} greedy, lazy (?) and possessive (+), lookahead, atomic groups,
+// Taken: literals, '.', classes with ranges, negation and classes within them
+// that are not negated, \p{..} and \P{..} of a general category, \s \S \d \D \w
+// \W, groups, alternation, the quantifiers ? * + {n,m} greedy, lazy (?) and
+// possessive (+), lookahead, atomic groups,
 // (?i:..) for ASCII letters, ^ $ \A \z \Z \b \B. All else is refused with its
 // position: look-behind, back-references, and a repeated group that can be
 // empty.

@@ -301,7 +301,7 @@ static etx_status read_class_part(compiler* c, etx_pattern_set* set) {
     const etx_status status = read_escape(c, set, &is_class, &first);
     if (status != ETX_OK || is_class) return status;
   } else {
-    if (is(c, "[") || is(c, "&&")) return refuse(c, "a class within a class");
+    if (is(c, "&&")) return refuse(c, "an intersection of classes");
     c->at += etx_utf8_read((const uint8_t*)c->text.data + c->at,
                            c->text.size - c->at, &first);
   }
@@ -313,7 +313,7 @@ static etx_status read_class_part(compiler* c, etx_pattern_set* set) {
       if (status != ETX_OK) return status;
       if (is_class) return refuse(c, "a range that ends with a class");
     } else {
-      if (is(c, "[")) return refuse(c, "a class within a class");
+      if (is(c, "[")) return refuse(c, "a range that ends with a class");
       c->at += etx_utf8_read((const uint8_t*)c->text.data + c->at,
                              c->text.size - c->at, &last);
     }
@@ -322,16 +322,27 @@ static etx_status read_class_part(compiler* c, etx_pattern_set* set) {
   return add_code(c, set, first, last);
 }
 
-// [..]; `at` is behind the bracket.
+// [..]; `at` is behind the bracket. A class within a class adds its characters.
 static etx_status read_class(compiler* c, etx_pattern_set* set) {
   set->negated = skip(c, "^");
   bool first = true;
-  while (more(c) && (first || !is(c, "]"))) {
-    const etx_status status = read_class_part(c, set);
-    if (status != ETX_OK) return status;
-    first = false;
+  size_t depth = 1;
+  while (more(c)) {
+    if (!first && skip(c, "]")) {
+      if (--depth == 0) return ETX_OK;
+      continue;
+    }
+    if (is(c, "[^") || is(c, "[:")) {
+      return refuse(c, "a negated or named class within a class");
+    }
+    first = skip(c, "[");
+    if (first) {
+      ++depth;
+    } else {
+      ETX_TRY(read_class_part(c, set));
+    }
   }
-  return skip(c, "]") ? ETX_OK : refuse(c, "']' is missing");
+  return refuse(c, "']' is missing");
 }
 
 static etx_status emit_set(compiler* c, const etx_pattern_set* set) {

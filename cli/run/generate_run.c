@@ -72,15 +72,26 @@ static etx_status set_rows(etx_method* method, const char* name,
   return etx_method_set_input(method, index, &value, diag);
 }
 
+etx_status etx_generate_run_find_sound(etx_method* encode, size_t* out_index,
+                                       bool* out_has_features, etx_diag* diag) {
+  static const char* const names[] = {"input_values", "input_features"};
+  for (int i = 0; i < 2; ++i) {
+    *out_has_features = i == 1;
+    if (etx_method_find_input(encode, etx_text_of(names[i]), out_index) ==
+        ETX_OK) {
+      return ETX_OK;
+    }
+  }
+  return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                       "method 'encode' has no input 'input_values' or "
+                       "'input_features': it does not read sound");
+}
+
 static etx_status set_sound(etx_method* method, const etx_tensor* sound,
                             etx_diag* diag) {
   size_t index = 0;
-  if (etx_method_find_input(method, etx_text_of("input_values"), &index) !=
-      ETX_OK) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "method 'encode' has no input 'input_values': it does "
-                         "not read samples of sound");
-  }
+  bool has_features = false;
+  ETX_TRY(etx_generate_run_find_sound(method, &index, &has_features, diag));
   return etx_method_set_input(method, index, sound, diag);
 }
 

@@ -14,12 +14,19 @@ typedef struct etx_generate_run {
   etx_generation_config config;
   etx_token_list prompt;              // what the model reads
   size_t cached_count;                // of these, in the caches already
-  const etx_tensor* sound;            // input_values of the encoder, instead of
-                                      // a prompt; NULL: there is a prompt
+  const etx_tensor* sound;            // what the encoder hears, instead of a
+                                      // prompt; NULL: there is a prompt
   etx_token_list decoder_start;       // what a decoder behind an encoder begins
                                       // with; empty: what the program states
   const etx_generation_hooks* hooks;  // called meanwhile
 } etx_generate_run;
+
+// The input of `encode` for sound: samples (input_values) or features of them
+// (input_features).
+ETX_MUST_USE etx_status etx_generate_run_find_sound(etx_method* encode,
+                                                    size_t* out_index,
+                                                    bool* out_has_features,
+                                                    etx_diag* diag);
 
 // Writes the texts, in memory of the pool. `out_start` is how many tokens of
 // each are in front of the new ones.

@@ -14,7 +14,7 @@ enum { ETX_CHAT_MARKS = 3 };
 typedef struct etx_chat_family {
   const char* name;
   const char* marks[ETX_CHAT_MARKS];
-  bool trims;
+  const char* trims;
   const char* start;
   const char* system_before;
   const char* system_behind;
@@ -35,10 +35,17 @@ typedef struct etx_chat {
   size_t count;
 } etx_chat;
 
+// True if a Jinja template has these bytes; never for none.
+bool etx_chat_template_has(etx_text jinja, etx_text part);
+
 // The family of a Jinja template; NULL: it is not known.
 const etx_chat_family* etx_chat_family_recognise(etx_text jinja);
 // The family of this name; NULL: there is none.
 const etx_chat_family* etx_chat_family_find(const char* name);
+// The system's message that a Jinja template writes when a chat has none: it is
+// a string of the template as the family writes it. Data NULL: there is none.
+etx_text etx_chat_family_default_system(const etx_chat_family* family,
+                                        etx_text jinja);
 // "chatml, llama3, ...": all names, in memory of the pool.
 etx_text etx_chat_family_names(etx_pool* pool);
 

@@ -23,6 +23,8 @@ tokenizers = pytest.importorskip("tokenizers")
 import etx
 import etx.hf
 
+from chat_templates import ENDS, FAMILIES
+
 
 COMMAND = os.environ.get("ETX_COMMAND", "etx")
 pytestmark = [
@@ -238,99 +240,39 @@ def test_vectors_are_those_of_transformers(pooling, tmp_path):
     assert "the program takes 1 to" in run("embed", path, "word " * 300, code=5)
 
 
-# The chat_template of checkpoints of each family, shortened to what writes messages.
-FAMILIES = {
-    "chatml": (
-        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
-        "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-    ),
-    "llama2": (
-        "{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}"
-        "{% set system_message = messages[0]['content'] %}{% else %}{% set loop_messages = messages %}"
-        "{% set system_message = false %}{% endif %}{% for message in loop_messages %}"
-        "{% if loop.index0 == 0 and system_message != false %}"
-        "{% set content = '<<SYS>>\n' + system_message + '\n<</SYS>>\n\n' + message['content'] %}"
-        "{% else %}{% set content = message['content'] %}{% endif %}"
-        "{% if message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"
-        "{% elif message['role'] == 'assistant' %}{{ ' ' + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}"
-    ),
-    "llama3": (
-        "{% for message in messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'"
-        " + message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}"
-        "{% endif %}{{ content }}{% endfor %}{% if add_generation_prompt %}"
-        "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"
-    ),
-    "gemma": (
-        "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] | trim + '\n\n' %}"
-        "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
-        "{% for message in rest %}{% set role = 'model' if message['role'] == 'assistant' else message['role'] %}"
-        "{{ '<start_of_turn>' + role + '\n' + (first if loop.first else '') + message['content'] | trim + '<end_of_turn>\n' }}"
-        "{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
-    ),
-    "mistral": (
-        "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}"
-        "{{ '[INST] ' + message['content'] + ' [/INST]' }}{% elif message['role'] == 'assistant' %}"
-        "{{ message['content'] + eos_token}}{% endif %}{% endfor %}"
-    ),
-    "mistral-v3": (
-        "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}"
-        "{{ '[INST] ' + message['content'] + '[/INST]' }}{% elif message['role'] == 'assistant' %}"
-        "{{ ' ' + message['content'] + eos_token}}{% endif %}{% endfor %}"
-    ),
-    "phi3": (
-        "{% for message in messages %}{% if message['role'] == 'system' %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}"
-        "{% elif message['role'] == 'user' %}{{'<|user|>\n' + message['content'] + '<|end|>\n'}}"
-        "{% elif message['role'] == 'assistant' %}{{'<|assistant|>\n' + message['content'] + '<|end|>\n'}}{% endif %}"
-        "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
-    ),
-    "zephyr": (
-        "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n"
-        "{% elif message['role'] == 'system' %}\n{{ '<|system|>\n' + message['content'] + eos_token }}\n"
-        "{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n"
-        "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
-    ),
-    "deepseek2": (
-        "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}{{ 'User: ' + message['content'] + '\n\n' }}"
-        "{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' + message['content'] + eos_token }}"
-        "{% elif message['role'] == 'system' %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
-        "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
-    ),
-}
-SYSTEMS = {"mistral", "mistral-v3"}  # templates that have no message of the system
-
-
 @pytest.fixture(scope="module")
 def exported():
-    more = ["<|im_start|>", "<|im_end|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>",
-            "<start_of_turn>", "<end_of_turn>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
+    more = ["<|im_start|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "<|user|>", "<|assistant|>",
+            "<|system|>", "[INST]", "[/INST]", "<|header_start|>", *sorted(set(ENDS.values()))]
     tokenizer = trained(more=more)
     model = llama(tokenizer, 512)
     return etx.hf.export(model, tokenizer=tokenizer, max_length=512, max_prompt=32), model, tokenizer
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+# tests/cli/chat_family_test.c compares what is written for all families.
+@pytest.mark.parametrize("family", ["chatml", "llama2", "mistral-v3-tekken"])
 def test_a_chat_is_written_as_by_transformers(family, exported, tmp_path):
     program, model, tokenizer = exported
     tokenizer.chat_template = program.constants["chat_template"] = FAMILIES[family]
     path = tmp_path / "model.pte"
     program.plan(path)
-    talk = [] if family in SYSTEMS else [{"role": "system", "content": "You speak like a fox."}]
+    ends = [2, *([tokenizer.convert_tokens_to_ids(ENDS[family])] if family in ENDS else [])]
     questions = ["Who are you?", "Größe? 12 😀", "And then?"]
+    system = "You speak like a fox."
+    talk = [{"role": "system", "content": system}]
     wanted = []
-    ends = [2, *(tokenizer.convert_tokens_to_ids(end) for end in ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>"))]
-    end = {"chatml": [2, ends[1]], "llama3": [2, ends[2]], "gemma": [2, ends[3]], "phi3": [2, ends[4]]}.get(family, [2])
     for question in questions:
         talk.append({"role": "user", "content": question})
         text = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
         ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
-        new = answer(model, ids, eos_token_id=end, max_new_tokens=12)[ids.shape[1]:]
+        new = answer(model, ids, eos_token_id=ends, max_new_tokens=12)[ids.shape[1]:]
         wanted.append(tokenizer.decode(new, skip_special_tokens=True))
         talk.append({"role": "assistant", "content": wanted[-1]})
-    system = [] if family in SYSTEMS else ["--system", "You speak like a fox."]
-    found = lines("chat", path, "-n", 12, *system, text="\n".join(questions))
+    options = ["-n", 12, "--system", system]
+    found = lines("chat", path, *options, text="\n".join(questions))
     assert [line["text"] for line in found if "end" in line] == wanted
-    named = lines("chat", path, "-n", 12, "--template", family, *system, text="\n".join(questions))
-    assert named == found or family in ("zephyr", "chatml", "phi3")
+    named = lines("chat", path, *options, "--template", family, text="\n".join(questions))
+    assert named == found
 
 
 def test_a_chat_of_no_known_family_is_refused(exported, tmp_path):
@@ -355,19 +297,21 @@ def save_wav(path, samples, rate, width):
     return scaled / 2 ** (8 * width - 1)
 
 
-def test_speech_is_written_as_by_transformers(tmp_path):
+# Log-mel inside of the program, or outside.
+@pytest.mark.parametrize(("samples", "bands"), [(True, 80), (False, 80), (False, 128)])
+def test_speech_is_written_as_by_transformers(samples, bands, tmp_path):
     more = ["<|de|>", "<|transcribe|>", "<|translate|>", "<|notimestamps|>"]
     tokenizer = trained(more=more)
     model = varied(hf.WhisperForConditionalGeneration(hf.WhisperConfig(
         vocab_size=len(tokenizer), d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
-        decoder_attention_heads=4, encoder_ffn_dim=96, decoder_ffn_dim=96, num_mel_bins=80,
+        decoder_attention_heads=4, encoder_ffn_dim=96, decoder_ffn_dim=96, num_mel_bins=bands,
         max_source_positions=50, max_target_positions=64, decoder_start_token_id=3, pad_token_id=3,
         bos_token_id=1, eos_token_id=2,
     )))
     for holder in (model.config, model.generation_config):
         holder.begin_suppress_tokens = holder.suppress_tokens = None
-    path = planned(model, tmp_path, tokenizer, max_length=40, samples=True)
-    extractor = hf.WhisperFeatureExtractor(feature_size=80)
+    path = planned(model, tmp_path, tokenizer, max_length=40, samples=samples)
+    extractor = hf.WhisperFeatureExtractor(feature_size=bands)
 
     def wanted(sound, begin):
         texts = []
@@ -409,4 +353,4 @@ def test_damaged_sound_is_refused(tmp_path):
     tokenizer = trained()
     path = planned(marian(tokenizer), tmp_path, tokenizer, max_length=48, max_prompt=32)
     save_wav(tmp_path / "a.wav", np.zeros((10, 1)), 8000, 2)
-    assert "samples=True" in run("transcribe", path, tmp_path / "a.wav", code=2)
+    assert "does not read sound" in run("transcribe", path, tmp_path / "a.wav", code=2)

@@ -89,28 +89,22 @@ static etx_text token_of(const chat_session* c, const char* constant) {
   return id < 0 ? none : etx_tokenizer_token(&c->model.tokenizer, (uint32_t)id);
 }
 
-static bool mentions_bos(etx_text jinja, etx_text bos) {
-  static const char name[] = "bos_token";
-  const etx_text words[] = {etx_text_of(name), bos};
-  for (size_t w = 0; w < 2; ++w) {
-    for (size_t at = 0; words[w].size != 0 && at + words[w].size <= jinja.size;
-         ++at) {
-      if (memcmp(jinja.data + at, words[w].data, words[w].size) == 0) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 static etx_status open_chat(chat_session* c, etx_diag* diag) {
   etx_text jinja;
   ETX_TRY(find_family(c, &jinja, diag));
   c->chat.bos = token_of(c, "get_bos_id");
   c->chat.eos = token_of(c, "get_eos_ids");
-  c->chat.has_bos = jinja.data == NULL || mentions_bos(jinja, c->chat.bos);
-  if (c->options->system != NULL) {
-    c->chat.system = etx_text_of(c->options->system);
+  c->chat.has_bos = jinja.data == NULL ||
+                    etx_chat_template_has(jinja, etx_text_of("bos_token")) ||
+                    etx_chat_template_has(jinja, c->chat.bos);
+  c->chat.system = c->options->system != NULL
+                       ? etx_text_of(c->options->system)
+                       : etx_chat_family_default_system(c->chat.family, jinja);
+  if (etx_chat_template_has(jinja, etx_text_of("strftime_now")) ||
+      etx_chat_template_has(jinja, etx_text_of("date_string"))) {
+    fprintf(stderr,
+            "etx chat: the chat template of the program writes the date, too, "
+            "which is left out here; --system can state it\n");
   }
   return ETX_OK;
 }

@@ -10,6 +10,7 @@
 #include "cli/commands/text/text_commands.h"
 #include "cli/text/generation_options.h"
 #include "cli/text/interrupt.h"
+#include "cli/text/log_mel.h"
 #include "cli/text/text_answer.h"
 #include "cli/text/wav_file.h"
 #include "runtime/program.h"
@@ -18,11 +19,11 @@ static const char about[] =
     "Prints what is said in a WAV file (PCM of 8, 16, 24 or 32 bits or floats, "
     "any\n"
     "rate, channels are averaged), with a program whose method encode reads\n"
-    "samples, such as those that etx.hf exports with samples=True. Sound that "
-    "is\n"
-    "longer than the program's window, 30 seconds for Whisper, is read window "
-    "by\n"
-    "window, and each gives a line.\n\n"
+    "samples, or the features of Whisper, such as those that etx.hf exports. "
+    "Sound\n"
+    "that is longer than the program's window, 30 seconds for Whisper, is "
+    "read\n"
+    "window by window, and each gives a line.\n\n"
     "The decoder begins with the tokens that the program states. For a model "
     "of\n"
     "several languages --language chooses one, and --task translate writes\n"
@@ -46,6 +47,8 @@ typedef struct transcription {
   etx_text_answer answer;
   etx_wav wav;
   size_t window;  // samples of a call
+  size_t bands;   // of the features that the encoder reads; 0: it reads samples
+  etx_log_mel mel;
 } transcription;
 
 static etx_exit report(const char* file, etx_status status,
@@ -65,7 +68,9 @@ static etx_status read_sound(transcription* t, etx_diag* diag) {
   }
   if (status != ETX_OK) return status;
   const int64_t rate =
-      etx_text_model_integer(&t->model, "sampling_rate", t->wav.rate);
+      t->bands != 0
+          ? ETX_LOG_MEL_RATE
+          : etx_text_model_integer(&t->model, "sampling_rate", t->wav.rate);
   if (rate < 1 || rate > INT32_MAX) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "constant 'sampling_rate' of the program is %i", rate);
@@ -73,25 +78,47 @@ static etx_status read_sound(transcription* t, etx_diag* diag) {
   return etx_wav_resample(&t->wav, (uint32_t)rate, &t->model.pool, diag);
 }
 
-// The samples that a call of the encoder takes.
+// The features are those of Whisper, whose program says so.
+static etx_status find_features(transcription* t, const etx_pte_tensor* tensor,
+                                etx_diag* diag) {
+  etx_text kind = {NULL, 0};
+  (void)etx_text_model_string(&t->model, "model_type", &kind);
+  if (!etx_text_is(kind, "whisper")) {
+    return etx_diag_fail(
+        diag, ETX_UNSUPPORTED,
+        "the features of sound that a model '%t' reads are not computed here, "
+        "only Whisper's: export the model with samples=True, so that the "
+        "program reads samples",
+        kind);
+  }
+  if (tensor->rank != 3 || tensor->sizes[0] != 1 || tensor->sizes[1] < 1 ||
+      tensor->sizes[2] < ETX_LOG_MEL_LEAST) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "input 'input_features' of 'encode' is not float32 "
+                         "[1, bands, frames]: export the program with batch=1");
+  }
+  t->bands = (size_t)tensor->sizes[1];
+  t->window = (size_t)tensor->sizes[2] * ETX_LOG_MEL_HOP;
+  return etx_log_mel_init(&t->mel, t->bands, &t->model.pool, diag);
+}
+
+// The samples that a call of the encoder takes, or stand behind its features.
 static etx_status find_window(transcription* t, etx_diag* diag) {
   etx_method* method = NULL;
   etx_port_info info;
   size_t index = 0;
+  bool has_features = false;
   ETX_TRY(etx_run_session_method(&t->model.session, "encode", &method, diag));
-  if (etx_method_find_input(method, etx_text_of("input_values"), &index) !=
-      ETX_OK) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "method 'encode' has no input 'input_values': export "
-                         "the model with samples=True, so that the program "
-                         "reads samples of sound");
-  }
+  ETX_TRY(etx_generate_run_find_sound(method, &index, &has_features, diag));
   ETX_TRY(etx_program_input_at(method->program, etx_text_of("encode"), index,
                                &info, diag));
   const etx_pte_tensor* const tensor = &info.value.as.tensor;
-  if (info.kind != ETX_PTE_TENSOR || tensor->rank != 2 ||
-      tensor->dtype != ETX_DTYPE_FLOAT32 || tensor->sizes[0] != 1 ||
-      tensor->sizes[1] < 1) {
+  if (info.kind != ETX_PTE_TENSOR || tensor->dtype != ETX_DTYPE_FLOAT32) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the sound that 'encode' reads is not float32");
+  }
+  if (has_features) return find_features(t, tensor, diag);
+  if (tensor->rank != 2 || tensor->sizes[0] != 1 || tensor->sizes[1] < 1) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "input 'input_values' of 'encode' is not float32 [1, "
                          "samples]: export the program with batch=1");
@@ -140,25 +167,50 @@ static etx_status set_begin(transcription* t, etx_diag* diag) {
 
 // ---- windows ----
 
+// Runs the samples of a window, of which `features` is made if there is one.
+static etx_exit transcribe_window(transcription* t, const float* samples,
+                                  float* features) {
+  const int32_t frames = (int32_t)(t->window / ETX_LOG_MEL_HOP);
+  const int32_t sizes[2][3] = {{1, (int32_t)t->window},
+                               {1, (int32_t)t->bands, frames}};
+  const etx_tensor sound = {
+      .data = features != NULL ? (void*)features : (void*)(uintptr_t)samples,
+      .sizes = sizes[features != NULL],
+      .rank = features != NULL ? 3 : 2,
+      .dtype = ETX_DTYPE_FLOAT32};
+  etx_pool pool;
+  if (features != NULL) {
+    etx_log_mel_write(&t->mel, samples, (size_t)frames, features);
+  }
+  t->answer.run.sound = &sound;
+  etx_pool_init(&pool);
+  const etx_exit code = etx_text_answer_run(&t->answer, &pool, NULL);
+  etx_pool_close(&pool);
+  return code;
+}
+
 static etx_exit transcribe_windows(transcription* t) {
   float* const window = calloc(t->window, sizeof *window);
-  if (window == NULL) return ETX_EXIT_MACHINE_FAILED;
-  const int32_t sizes[2] = {1, (int32_t)t->window};
-  const etx_tensor sound = {
-      .data = window, .sizes = sizes, .rank = 2, .dtype = ETX_DTYPE_FLOAT32};
+  float* const features = t->bands == 0 ? NULL
+                                        : calloc(t->window / ETX_LOG_MEL_HOP,
+                                                 t->bands * sizeof *features);
   etx_exit code = ETX_EXIT_DONE;
-  t->answer.run.sound = &sound;
+  if (window == NULL || (features == NULL && t->bands != 0)) {
+    etx_diag diag;
+    etx_diag_init(&diag);
+    const etx_status status = etx_diag_fail(
+        &diag, ETX_HOST_FAILED, "no memory for %z samples", t->window);
+    code = report(t->options->file, status, &diag);
+  }
   for (size_t at = 0; at < t->wav.count && code == ETX_EXIT_DONE;
        at += t->window) {
     const size_t left = t->wav.count - at;
     const size_t count = left < t->window ? left : t->window;
-    etx_pool pool;
     memset(window, 0, t->window * sizeof *window);
     memcpy(window, t->wav.samples + at, count * sizeof *window);
-    etx_pool_init(&pool);
-    code = etx_text_answer_run(&t->answer, &pool, NULL);
-    etx_pool_close(&pool);
+    code = transcribe_window(t, window, features);
   }
+  free(features);
   free(window);
   return code;
 }

@@ -11,10 +11,9 @@
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
 #include "cli/text/chat_family.h"
-#include "cli/text/generation_options.h"
 #include "cli/text/interrupt.h"
 #include "cli/text/prompt_text.h"
-#include "cli/text/text_answer.h"
+#include "cli/text/text_command.h"
 
 static const char about[] =
     "Reads messages, one in each line of standard input, and prints an answer "
@@ -44,6 +43,7 @@ typedef struct chat_options {
 
 typedef struct chat_session {
   const chat_options* options;
+  etx_text_program program;
   etx_text_model model;
   etx_chat chat;
   size_t message_capacity;
@@ -245,8 +245,9 @@ static etx_exit talk(chat_session* c) {
   return code;
 }
 
-static etx_exit chat_with(chat_session* c) {
-  const etx_generation_options* const generation = &c->options->generation;
+// of etx_text_program_use
+static etx_exit chat(void* context) {
+  chat_session* const c = context;
   etx_diag diag;
   etx_diag_init(&diag);
   etx_status status = ETX_OK;
@@ -257,32 +258,13 @@ static etx_exit chat_with(chat_session* c) {
                            "methods 'prefill' and 'decode'");
     return report(c, status, &diag);
   }
-  c->answer = (etx_text_answer){
-      .command = "chat",
-      .file = c->options->file,
-      .model = &c->model,
-      .form = generation->json ? ETX_TEXT_AS_JSON : ETX_TEXT_AS_TEXT};
-  if (!etx_generation_options_config("chat", generation, &c->model.pool,
-                                     &c->answer.run.config)) {
+  if (!etx_text_answer_init(&c->answer, &c->program, &c->options->generation,
+                            &c->model, ETX_TEXT_AS_TEXT)) {
     return ETX_EXIT_REFUSED;
   }
   status = open_chat(c, &diag);
   if (status == ETX_OK) status = add_end(c, &diag);
   return status == ETX_OK ? talk(c) : report(c, status, &diag);
-}
-
-static etx_exit chat(const chat_options* options) {
-  chat_session c = {.options = options};
-  etx_diag diag;
-  etx_diag_init(&diag);
-  const etx_status status = etx_text_model_open(
-      &c.model, options->file, options->generation.tokenizer, true,
-      (size_t)options->generation.threads, &diag);
-  if (status != ETX_OK) return report(&c, status, &diag);
-  const etx_exit code = chat_with(&c);
-  free(c.cached);
-  etx_text_model_close(&c.model);
-  return code;
 }
 
 int etx_cmd_chat(int argc, char** argv) {
@@ -307,5 +289,10 @@ int etx_cmd_chat(int argc, char** argv) {
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);
   if (read != ETX_OPTIONS_READ) return etx_options_exit(read);
-  return (int)chat(&options);
+  chat_session c = {.options = &options,
+                    .program = etx_generation_program("chat", options.file,
+                                                      &options.generation)};
+  const etx_exit code = etx_text_program_use(&c.program, &c.model, chat, &c);
+  free(c.cached);
+  return (int)code;
 }

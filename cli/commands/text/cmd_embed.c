@@ -8,8 +8,7 @@
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
 #include "cli/json/json_value.h"
-#include "cli/text/prompt_text.h"
-#include "cli/text/text_model.h"
+#include "cli/text/text_command.h"
 #include "runtime/method.h"
 #include "runtime/program.h"
 
@@ -151,7 +150,9 @@ static bool print(const embedding* e, etx_text text, const etx_tensor* found) {
   return true;
 }
 
-static etx_exit embed_text(embedding* e, etx_text text) {
+// of etx_texts_take
+static etx_exit embed_text(void* context, etx_text text) {
+  embedding* const e = context;
   const etx_tensor* found = NULL;
   etx_pool pool;
   etx_diag diag;
@@ -167,27 +168,9 @@ static etx_exit embed_text(embedding* e, etx_text text) {
   return is_printed ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
 }
 
-static etx_exit embed_lines(embedding* e) {
-  etx_exit code = ETX_EXIT_DONE;
-  while (code == ETX_EXIT_DONE) {
-    etx_pool pool;
-    etx_text line;
-    etx_status status = ETX_OK;
-    etx_diag diag;
-    etx_diag_init(&diag);
-    etx_pool_init(&pool);
-    const bool is_read = etx_line_read(stdin, &pool, &line, &status, &diag);
-    if (is_read) code = embed_text(e, line);
-    if (status != ETX_OK) code = etx_error_report("embed", NULL, status, &diag);
-    etx_pool_close(&pool);
-    if (!is_read) break;
-  }
-  return code;
-}
-
-static etx_exit embed_all(embedding* e) {
-  const etx_option_list* const texts = &e->options->texts;
-  etx_exit code = ETX_EXIT_DONE;
+// of etx_text_program_use
+static etx_exit embed(void* context) {
+  embedding* const e = context;
   etx_diag diag;
   etx_diag_init(&diag);
   e->method_name = etx_text_model_has_method(&e->model, "embed_text")
@@ -206,25 +189,7 @@ static etx_exit embed_all(embedding* e) {
   if (status != ETX_OK) {
     return etx_error_report("embed", e->options->file, status, &diag);
   }
-  for (size_t i = 0; i < texts->count && code == ETX_EXIT_DONE; ++i) {
-    code = embed_text(e, etx_text_of(texts->items[i]));
-  }
-  return texts->count == 0 ? embed_lines(e) : code;
-}
-
-static etx_exit embed(const embed_options* options) {
-  embedding e = {.options = options};
-  etx_diag diag;
-  etx_diag_init(&diag);
-  const etx_status status =
-      etx_text_model_open(&e.model, options->file, options->tokenizer, true,
-                          (size_t)options->threads, &diag);
-  if (status != ETX_OK) {
-    return etx_error_report("embed", options->file, status, &diag);
-  }
-  const etx_exit code = embed_all(&e);
-  etx_text_model_close(&e.model);
-  return code;
+  return etx_texts_take(&e->options->texts, "embed", embed_text, e);
 }
 
 int etx_cmd_embed(int argc, char** argv) {
@@ -249,5 +214,10 @@ int etx_cmd_embed(int argc, char** argv) {
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);
   if (read != ETX_OPTIONS_READ) return etx_options_exit(read);
-  return (int)embed(&options);
+  embedding e = {.options = &options};
+  const etx_text_program program = {.command = "embed",
+                                    .file = options.file,
+                                    .tokenizer = options.tokenizer,
+                                    .threads = options.threads};
+  return (int)etx_text_program_use(&program, &e.model, embed, &e);
 }

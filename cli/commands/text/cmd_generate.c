@@ -7,10 +7,9 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
-#include "cli/text/generation_options.h"
 #include "cli/text/interrupt.h"
 #include "cli/text/prompt_text.h"
-#include "cli/text/text_answer.h"
+#include "cli/text/text_command.h"
 
 static const char about[] =
     "Generates text with a program that has the methods prefill and decode, "
@@ -41,6 +40,13 @@ typedef struct generate_options {
   etx_generation_options generation;
 } generate_options;
 
+typedef struct generation {
+  const generate_options* options;
+  etx_text_program program;
+  etx_text_model model;
+  etx_text text;  // of the prompt
+} generation;
+
 // The text of the prompt.
 static etx_status read_prompt(const generate_options* options, etx_pool* pool,
                               etx_text* out, etx_diag* diag) {
@@ -51,32 +57,27 @@ static etx_status read_prompt(const generate_options* options, etx_pool* pool,
   return etx_stream_read(stdin, pool, out, diag);
 }
 
-static etx_text_form form_of(const generate_options* options) {
-  if (options->generation.json) return ETX_TEXT_AS_JSON;
-  return options->ids == NULL ? ETX_TEXT_AS_TEXT : ETX_TEXT_AS_TOKENS;
-}
-
-static etx_exit answer_prompt(etx_text_model* model,
-                              const generate_options* options, etx_text text) {
-  etx_text_answer answer = {.command = "generate",
-                            .file = options->file,
-                            .model = model,
-                            .form = form_of(options)};
+// of etx_text_program_use
+static etx_exit answer_prompt(void* context) {
+  generation* const g = context;
+  const generate_options* const options = g->options;
+  etx_text_answer answer;
   etx_diag diag;
   etx_diag_init(&diag);
-  if (!etx_generation_options_config("generate", &options->generation,
-                                     &model->pool, &answer.run.config) ||
+  if (!etx_text_answer_init(
+          &answer, &g->program, &options->generation, &g->model,
+          options->ids == NULL ? ETX_TEXT_AS_TEXT : ETX_TEXT_AS_TOKENS) ||
       (options->ids != NULL &&
-       !etx_token_option_read("generate", "--ids", options->ids, &model->pool,
+       !etx_token_option_read("generate", "--ids", options->ids, &g->model.pool,
                               &answer.run.prompt))) {
     return ETX_EXIT_REFUSED;
   }
   if (options->ids == NULL) {
-    const etx_text_use use = etx_text_model_has_method(model, "encode")
+    const etx_text_use use = etx_text_model_has_method(&g->model, "encode")
                                  ? ETX_TEXT_SOURCE
                                  : ETX_TEXT_PROMPT;
-    etx_status status = etx_text_model_encode(model, text, use, &model->pool,
-                                              &answer.run.prompt, &diag);
+    etx_status status = etx_text_model_encode(
+        &g->model, g->text, use, &g->model.pool, &answer.run.prompt, &diag);
     if (status == ETX_OK && answer.run.prompt.count == 0) {
       status = etx_diag_fail(&diag, ETX_BAD_ARGUMENT,
                              "the prompt has no tokens, expected a text with "
@@ -87,30 +88,13 @@ static etx_exit answer_prompt(etx_text_model* model,
     }
   }
   etx_interrupt_watch();
-  return etx_text_answer_run(&answer, &model->pool, NULL);
-}
-
-static etx_exit open_and_answer(const generate_options* options,
-                                etx_text text) {
-  const etx_generation_options* const generation = &options->generation;
-  const bool needs_tokenizer =
-      options->ids == NULL || generation->stop.count != 0;
-  etx_text_model model;
-  etx_diag diag;
-  etx_diag_init(&diag);
-  const etx_status status =
-      etx_text_model_open(&model, options->file, generation->tokenizer,
-                          needs_tokenizer, (size_t)generation->threads, &diag);
-  if (status != ETX_OK) {
-    return etx_error_report("generate", options->file, status, &diag);
-  }
-  const etx_exit code = answer_prompt(&model, options, text);
-  etx_text_model_close(&model);
-  return code;
+  return etx_text_answer_run(&answer, &g->model.pool, NULL);
 }
 
 static etx_exit generate(const generate_options* options, etx_pool* pool) {
-  etx_text text = {NULL, 0};
+  generation g = {.options = options,
+                  .program = etx_generation_program("generate", options->file,
+                                                    &options->generation)};
   etx_diag diag;
   etx_diag_init(&diag);
   if (options->ids != NULL && options->prompt != NULL) {
@@ -118,18 +102,20 @@ static etx_exit generate(const generate_options* options, etx_pool* pool) {
                                   "--ids and --prompt are both given");
   }
   if (options->ids == NULL) {
-    const etx_status status = read_prompt(options, pool, &text, &diag);
+    const etx_status status = read_prompt(options, pool, &g.text, &diag);
     if (status != ETX_OK) {
       return etx_error_report("generate", NULL, status, &diag);
     }
-    if (options->prompt == NULL && text.size == 0) {
+    if (options->prompt == NULL && g.text.size == 0) {
       return etx_usage_error_report(
           "generate",
           "give the prompt: a text with --prompt or on standard input, or "
           "tokens such as --ids 1,15043,29892");
     }
   }
-  return open_and_answer(options, text);
+  g.program.has_no_words =
+      options->ids != NULL && options->generation.stop.count == 0;
+  return etx_text_program_use(&g.program, &g.model, answer_prompt, &g);
 }
 
 int etx_cmd_generate(int argc, char** argv) {

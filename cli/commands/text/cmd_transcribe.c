@@ -8,10 +8,9 @@
 #include "cli/base/mapped_file.h"
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
-#include "cli/text/generation_options.h"
 #include "cli/text/interrupt.h"
 #include "cli/text/log_mel.h"
-#include "cli/text/text_answer.h"
+#include "cli/text/text_command.h"
 #include "cli/text/wav_file.h"
 #include "runtime/program.h"
 
@@ -43,6 +42,7 @@ typedef struct transcribe_options {
 
 typedef struct transcription {
   const transcribe_options* options;
+  etx_text_program program;
   etx_text_model model;
   etx_text_answer answer;
   etx_wav wav;
@@ -215,17 +215,13 @@ static etx_exit transcribe_windows(transcription* t) {
   return code;
 }
 
-static etx_exit transcribe_with(transcription* t) {
-  const etx_generation_options* const generation = &t->options->generation;
+// of etx_text_program_use
+static etx_exit transcribe(void* context) {
+  transcription* const t = context;
   etx_diag diag;
   etx_diag_init(&diag);
-  t->answer = (etx_text_answer){
-      .command = "transcribe",
-      .file = t->options->file,
-      .model = &t->model,
-      .form = generation->json ? ETX_TEXT_AS_JSON : ETX_TEXT_AS_LINE};
-  if (!etx_generation_options_config("transcribe", generation, &t->model.pool,
-                                     &t->answer.run.config)) {
+  if (!etx_text_answer_init(&t->answer, &t->program, &t->options->generation,
+                            &t->model, ETX_TEXT_AS_LINE)) {
     return ETX_EXIT_REFUSED;
   }
   etx_status status = find_window(t, &diag);
@@ -235,19 +231,6 @@ static etx_exit transcribe_with(transcription* t) {
   if (status != ETX_OK) return report(t->options->sound, status, &diag);
   etx_interrupt_watch();
   return transcribe_windows(t);
-}
-
-static etx_exit transcribe(const transcribe_options* options) {
-  transcription t = {.options = options};
-  etx_diag diag;
-  etx_diag_init(&diag);
-  const etx_status status = etx_text_model_open(
-      &t.model, options->file, options->generation.tokenizer, true,
-      (size_t)options->generation.threads, &diag);
-  if (status != ETX_OK) return report(options->file, status, &diag);
-  const etx_exit code = transcribe_with(&t);
-  etx_text_model_close(&t.model);
-  return code;
 }
 
 int etx_cmd_transcribe(int argc, char** argv) {
@@ -274,5 +257,8 @@ int etx_cmd_transcribe(int argc, char** argv) {
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);
   if (read != ETX_OPTIONS_READ) return etx_options_exit(read);
-  return (int)transcribe(&options);
+  transcription t = {.options = &options,
+                     .program = etx_generation_program(
+                         "transcribe", options.file, &options.generation)};
+  return (int)etx_text_program_use(&t.program, &t.model, transcribe, &t);
 }

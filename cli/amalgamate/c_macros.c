@@ -283,7 +283,9 @@ static etx_status substitute(etx_c_expansion* e, const call* c, size_t at,
   }
   const etx_c_tokens* const argument = &c->arguments[parameter];
   if (at > 0 && etx_c_is(&body->items[at - 1], "#")) {
-    const etx_c_token text = {.text = {"\"\"", 2}, .kind = ETX_C_TEXT};
+    // Nothing asks for the text itself.
+    const etx_c_token text = {
+        .text = {"\"\"", 2}, .kind = ETX_C_TEXT, .is_uncertain = true};
     return etx_c_token_add(out, &text);
   }
   if (is_pasted || is_joined) return add_all(out, argument, is_pasted, e);

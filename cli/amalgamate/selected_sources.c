@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/amalgamate/embedded_sources.h"
+#include "cli/amalgamate/message_texts.h"
 #include "cli/amalgamate/source_reduce.h"
 #include "exporter/host/text_buffer.h"
 
@@ -201,6 +202,7 @@ etx_status etx_selected_sources_make(const etx_selected_build* build,
   ETX_TRY(read_all(&source, build, selection, pool));
   ETX_TRY(need_entries(&source, build, choice, diag));
   ETX_TRY(etx_source_reduce(&source));
+  if (!build->has_messages) ETX_TRY(etx_message_texts_empty(&source));
   etx_text_put_string(&header, header_open);
   ETX_TRY(etx_source_write(&source, true, &to_header));
   etx_text_put_string(&header, header_end);

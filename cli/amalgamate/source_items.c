@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/amalgamate/c_scan.h"
+#include "cli/amalgamate/decided_tables.h"
 #include "cli/amalgamate/function_declarations.h"
 #include "cli/amalgamate/source_conditions.h"
 
@@ -21,8 +22,10 @@ typedef struct frame {
 // The item that is being read.
 typedef struct open_item {
   bool is_open;
-  bool has_directive;  // outside of the body of a function
-  bool is_in_body;     // of a function, while its declarations are read
+  bool has_directive;   // outside of the body of a function
+  bool is_in_body;      // of a function, while its declarations are read
+  bool has_choices;     // what it expands to depends on the compiler
+  bool changes_macros;  // ends one that was defined before the item
   size_t index;
   size_t depth;  // of brackets
   etx_pool pool;
@@ -219,15 +222,18 @@ static etx_status flush(item_reader* r) {
     ETX_TRY(refer_to_others(r, &other));
     if (e.choices > choices) choices = e.choices;
   }
+  if (choices > 1 || item->aside.count > 0) item->has_choices = true;
   item->tokens.count = item->aside.count = 0;
   return ETX_OK;
 }
 
-static etx_status open(item_reader* r) {
+static etx_status open(item_reader* r, size_t line) {
   open_item* const item = &r->item;
   ETX_TRY(add_item(r, ETX_ITEM_CODE, &item->index));
+  r->source->items[item->index].first_line = line;
   item->is_open = true;
   item->has_directive = item->is_in_body = false;
+  item->has_choices = item->changes_macros = false;
   item->depth = item->checked = item->balance = 0;
   etx_pool_init(&item->pool);
   const etx_c_tokens none = {.pool = &item->pool};
@@ -247,10 +253,48 @@ static etx_status note_declarations(const item_reader* r, etx_item* item) {
   return text.status;
 }
 
+// True if a macro that the item defines is in force at its end.
+static bool defines_macros(const item_reader* r) {
+  const etx_c_macros* const macros = &r->source->macros;
+  for (size_t i = macros->count; i > 0; --i) {
+    const etx_c_macro* const macro = &macros->macros[i - 1];
+    if (macro->owner != r->item.index) return false;  // is older
+    const etx_c_entry* const entry = &macros->entries[macro->name];
+    for (size_t k = 0; k < entry->macro_count; ++k) {
+      if (entry->macros[k] == i - 1) return true;
+    }
+  }
+  return false;
+}
+
+// Lets a table whose entries the build decides stand as its entries alone: its
+// macros, and what the other entries refer to, are not needed then.
+static etx_status decide_table(item_reader* r) {
+  open_item* const item = &r->item;
+  etx_item* const to = &r->source->items[item->index];
+  etx_c_tokens decided = {.pool = &item->pool};
+  bool is_decided = false;
+  if (r->is_header_text || item->has_choices || item->changes_macros ||
+      defines_macros(r)) {
+    return ETX_OK;
+  }
+  ETX_TRY(etx_c_decide_table(&item->expanded, &r->source->macros, &decided,
+                             &is_decided));
+  if (!is_decided) return ETX_OK;
+  etx_text_buffer text;
+  etx_text_buffer_init(&text, r->source->pool);
+  etx_c_put_tokens(&decided, &text);
+  item->expanded = decided;
+  to->text = (etx_text){text.data, text.size};
+  to->use_count = to->reference_count = 0;
+  return text.status;
+}
+
 static etx_status close(item_reader* r) {
   open_item* const item = &r->item;
   etx_source* const source = r->source;
   ETX_TRY(flush(r));
+  ETX_TRY(decide_table(r));
   const etx_c_listener listener = {refer, define, begin_body, note_function, r};
   const etx_c_tokens* const all = &item->all;
   const bool is_frame = etx_text_is(all->items[0].text, "_Static_assert") ||
@@ -404,7 +448,7 @@ static etx_status read_line(item_reader* r, size_t line) {
     if (r->comment == SIZE_MAX) r->comment = line;
     return ETX_OK;
   }
-  ETX_TRY(open(r));
+  ETX_TRY(open(r, line));
   give_comment(r, line, r->item.index);
   r->framing = SIZE_MAX;
   return read_code(r, line);
@@ -431,6 +475,7 @@ static etx_status keep_condition(item_reader* r, const directive* d,
     ETX_TRY(add_item(r, ETX_ITEM_CONDITION, &item));
     r->source->items[item].group = group;
   }
+  if (r->item.is_open) r->item.has_choices = true;
   set_lines(r, d, item);
   return ETX_OK;
 }
@@ -548,6 +593,17 @@ static bool is_guard_name(etx_text name) {
          memcmp(name.data + name.size - 2, "_H", 2) == 0;
 }
 
+// Notes that the item ends macros that it has not defined.
+static void note_undefined(item_reader* r, uint32_t name) {
+  const etx_c_macros* const macros = &r->source->macros;
+  if (!r->item.is_open || name >= macros->entry_count) return;
+  const etx_c_entry* const entry = &macros->entries[name];
+  for (size_t i = 0; i < entry->macro_count; ++i) {
+    const size_t owner = macros->macros[entry->macros[i]].owner;
+    if (owner != r->item.index) r->item.changes_macros = true;
+  }
+}
+
 static etx_status read_macro(item_reader* r, const directive* d) {
   etx_source* const source = r->source;
   const bool is_undef = etx_text_is(d->word, "undef");
@@ -562,6 +618,7 @@ static etx_status read_macro(item_reader* r, const directive* d) {
   }
   set_lines(r, d, item);
   if (is_undef) {
+    note_undefined(r, d->rest.items[0].name);
     etx_c_macro_undefine(&source->macros, d->rest.items[0].name);
     return ETX_OK;
   }

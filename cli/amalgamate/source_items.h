@@ -37,8 +37,9 @@ typedef struct etx_item_group {
 typedef struct etx_item {
   etx_item_kind kind;
   size_t unit;
-  size_t group;   // SIZE_MAX: none
-  uint32_t name;  // of a macro that is defined or undefined
+  size_t group;       // SIZE_MAX: none
+  uint32_t name;      // of a macro that is defined or undefined
+  size_t first_line;  // of a declaration, behind its comment
   etx_item_reference* references;
   size_t reference_count, reference_capacity;
   size_t* uses;  // the items of the macros that were expanded
@@ -51,6 +52,9 @@ typedef struct etx_item {
   // Of an item of functions alone: their declarations for other files, without
   // bodies. Else empty.
   etx_text declarations;
+  // Of a table whose entries the build decides: what is written instead of its
+  // lines. Else empty.
+  etx_text text;
 } etx_item;
 
 typedef enum etx_item_level {

@@ -255,17 +255,6 @@ static void cut_backslash(written_line* line) {
   line->after = " \\";
 }
 
-// True at the first line of the item that is no comment.
-static bool is_first_line(const etx_source* source,
-                          const etx_source_line* line) {
-  while (line > source->lines) {
-    --line;
-    if (line->item != line[1].item) return true;
-    if (!is_comment(source, line)) return false;
-  }
-  return true;
-}
-
 static written_line line_of(const etx_source* source,
                             const etx_source_line* line) {
   written_line out = {"", line->text, ""};
@@ -282,10 +271,12 @@ static written_line line_of(const etx_source* source,
   out.text = without_comment(out.text);
   if (line->instead == NULL) out.text = with_short_indent(out.text);
   cut_backslash(&out);
-  if (is_declaration(item)) {
-    const bool is_first = is_first_line(source, line);
+  const bool is_declared = is_declaration(item);
+  if (is_declared || item->text.size > 0) {
+    const etx_text text = is_declared ? item->declarations : item->text;
     out.before = out.after = "";
-    out.text = is_first ? item->declarations : (etx_text){"", 0};
+    out.text =
+        line == &source->lines[item->first_line] ? text : (etx_text){"", 0};
   }
   return out;
 }

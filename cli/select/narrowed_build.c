@@ -18,6 +18,7 @@ etx_status etx_narrowed_find(const etx_selected_programs* programs,
     }
   }
   out_narrowed->facts.changes_used_values = own.changes_used_values;
+  out_narrowed->facts.has_views = own.has_views;
   return ETX_OK;
 }
 

@@ -106,6 +106,9 @@ static etx_status find_changes(const etx_program* program,
     if (call.kind != ETX_PTE_KERNEL_CALL) continue;
     const etx_cached_operator* const known =
         etx_operator_cache_at(&operators, (size_t)call.index);
+    if (known->op != NULL && etx_op_makes_view(known->op)) {
+      to->facts->has_views = true;
+    }
     if (changes_used(plan, known, &call, marks)) {
       to->facts->changes_used_values = true;
     }

@@ -14,6 +14,7 @@ typedef struct etx_selected_facts {
                              // etx_chain_step_bit
   bool changes_used_values;  // a call gives a value another size, number or
                              // memory after it was used: ETX_CONTROL_FLOW
+  bool has_views;            // a call makes one: ETX_VIEWS
   etx_memory_needed bytes;   // of the most demanding method, by kind of memory
 } etx_selected_facts;
 

@@ -106,7 +106,8 @@ static void find_fingerprint(etx_selected_build* build) {
                         (uint32_t)build->has_verifier << 1 |
                         (uint32_t)build->is_narrowed << 2 |
                         (uint32_t)build->has_control_flow << 3 |
-                        (uint32_t)build->has_size_programs << 4);
+                        (uint32_t)build->has_size_programs << 4 |
+                        (uint32_t)build->has_views << 5);
   etx_sha256_finish(&hash, digest);
   for (size_t i = 0; i < sizeof build->fingerprint - 1; ++i) {
     build->fingerprint[i] = digits[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
@@ -114,15 +115,19 @@ static void find_fingerprint(etx_selected_build* build) {
   build->fingerprint[sizeof build->fingerprint - 1] = '\0';
 }
 
+// True if a list of operators was read, which does not say how they are called.
+static bool has_list(const etx_selection* selection) {
+  for (size_t i = 0; i < selection->count; ++i) {
+    if (selection->operators[i].is_from_list) return true;
+  }
+  return selection->has_all_operators;
+}
+
 static void find_loops(const etx_selection* selection,
                        const etx_selected_facts* facts,
                        etx_selected_build* build) {
-  uint64_t steps = facts->chain_steps;
   // A list of operators does not say which chains they compute.
-  if (selection->has_all_operators) steps = UINT64_MAX;
-  for (size_t i = 0; i < selection->count; ++i) {
-    if (selection->operators[i].is_from_list) steps = UINT64_MAX;
-  }
+  const uint64_t steps = has_list(selection) ? UINT64_MAX : facts->chain_steps;
   memset(build->loops, 0, sizeof build->loops);
   for (size_t i = 0; i < build->count - build->own_count; ++i) {
     etx_loops_add(build->ops[i]->id, build->op_dtypes[i], steps, build->loops);
@@ -183,6 +188,7 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
       facts->changes_used_values;
   build->has_size_programs = build->has_size_programs && build->is_dynamic;
   build->has_data_files = (facts->features & ETX_FEATURE_BIT(DATA_FILES)) != 0;
+  build->has_views = facts->has_views || has_list(selection);
   build->bytes = facts->bytes;
   find_fingerprint(build);
   return ETX_OK;

@@ -172,6 +172,10 @@ static etx_status write_table(const etx_selected_build* build,
               "               \"this build leaves out control flow, which the "
               "selection needs: \"\n"
               "               \"see ETX_CONTROL_FLOW\");\n"
+              "_Static_assert(!ETX_SELECTED_VIEWS || ETX_VIEWS,\n"
+              "               \"this build leaves out views, which the "
+              "selection needs: see \"\n"
+              "               \"ETX_VIEWS\");\n"
               "_Static_assert(ETX_CELLS,\n"
               "               \"this build does not check the types of "
               "calls: see ETX_CELLS in \"\n"
@@ -232,12 +236,13 @@ static etx_status write_header(const etx_selected_build* build,
   ETX_TRY(
       put(sink,
           "// Parts that the programs need: dynamic sizes; control flow, and\n"
-          "// values and sizes that data decide; data files.\n"
+          "// values and sizes that data decide; data files; views.\n"
           "#define ETX_SELECTED_DYNAMIC %i\n"
           "#define ETX_SELECTED_CONTROL_FLOW %i\n"
-          "#define ETX_SELECTED_DATA_FILES %i\n\n",
+          "#define ETX_SELECTED_DATA_FILES %i\n"
+          "#define ETX_SELECTED_VIEWS %i\n\n",
           (int64_t)build->is_dynamic, (int64_t)build->has_control_flow,
-          (int64_t)build->has_data_files));
+          (int64_t)build->has_data_files, (int64_t)build->has_views));
   ETX_TRY(put(sink,
               "// 1: has only what traces of calls have reached (etx select "
               "--narrow).\n"
@@ -312,6 +317,7 @@ static etx_status write_cmake(const etx_selected_build* build,
   ETX_TRY(put_part(sink, "DYNAMIC", build->is_dynamic));
   ETX_TRY(put_part(sink, "CONTROL_FLOW", build->has_control_flow));
   ETX_TRY(put_part(sink, "SIZE_PROGRAMS", build->has_size_programs));
+  ETX_TRY(put_part(sink, "VIEWS", build->has_views));
   ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
   ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
   ETX_TRY(put_part(sink, "CELLS", true));
@@ -348,6 +354,7 @@ static etx_status write_arguments(const etx_selected_build* build,
   if (!build->has_size_programs) {
     ETX_TRY(put(sink, "-DETX_SIZE_PROGRAMS=0\n"));
   }
+  if (!build->has_views) ETX_TRY(put(sink, "-DETX_VIEWS=0\n"));
   ETX_TRY(put(sink,
               "-DETX_CELLS=1\n"
               "\"-DETX_SELECTED_LOOPS=<etx_selected_loops.h>\"\n"));

@@ -44,6 +44,13 @@
 #error "ETX_CONTROL_FLOW and ETX_SIZE_PROGRAMS need ETX_DYNAMIC"
 #endif
 
+// ETX_VIEWS: operators that the runtime itself runs, whose results are other
+// names of a value's bytes (etx_op_makes_view). Without it a method that calls
+// one is refused when it is loaded, as for a missing kernel.
+#ifndef ETX_VIEWS
+#define ETX_VIEWS 1
+#endif
+
 // ETX_CELLS: the check that a program calls operators only with the element
 // types that a selected kernel table states (runtime/kernel.h). A build that
 // has all loops of its types needs no such check, so that small builds leave it

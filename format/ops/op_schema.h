@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/base/build_parts.h"
 #include "format/base/span.h"
 #include "format/base/status.h"
 
@@ -187,9 +188,9 @@ const etx_op* etx_op_find_view(const etx_op_name* name);
 // True if the operator makes its last argument a view of its first one: nothing
 // is computed or copied.
 static inline bool etx_op_makes_view(const etx_op* op) {
-  return op->id == ETX_OP_et_view_default ||
-         op->id == ETX_OP_part_view_default ||
-         op->id == ETX_OP_part_after_default;
+  return ETX_VIEWS && (op->id == ETX_OP_et_view_default ||
+                       op->id == ETX_OP_part_view_default ||
+                       op->id == ETX_OP_part_after_default);
 }
 
 // True if the operator sets the sizes of its output and writes none of its

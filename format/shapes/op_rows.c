@@ -45,7 +45,7 @@ const etx_op* etx_op_find_view(const etx_op_name* name) {
   static const etx_op* const views[] = {&etx_op_row_et_view_default,
                                         &etx_op_row_part_view_default,
                                         &etx_op_row_part_after_default};
-  for (size_t i = 0; i < sizeof views / sizeof views[0]; ++i) {
+  for (size_t i = 0; ETX_VIEWS && i < sizeof views / sizeof views[0]; ++i) {
     if (etx_op_is_named(views[i], name)) return views[i];
   }
   return NULL;

@@ -10,7 +10,7 @@ static void note_undecided(const etx_shape_call* call) {
 }
 
 bool etx_dim_is_symbolic(const etx_shape_call* call, etx_dim dim) {
-  return call->math != NULL && !etx_dim_is_number(dim);
+  return ETX_DYNAMIC && call->math != NULL && !etx_dim_is_number(dim);
 }
 
 bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim) {

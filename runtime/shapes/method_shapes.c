@@ -455,7 +455,9 @@ etx_status etx_method_bind_record(etx_method* method,
 
 etx_status etx_method_bind_checked(etx_method* method,
                                    const etx_method_record* record) {
-  if (record->kind == ETX_RECORD_KERNEL) return bind_slot(method, record);
+  if (!ETX_VIEWS || record->kind == ETX_RECORD_KERNEL) {
+    return bind_slot(method, record);
+  }
   return bind_view(method, record,
                    etx_method_tensor_of(method, &method->values[record->slot]),
                    etx_method_tensor_of(method, record->call.arguments[0]));
@@ -470,6 +472,7 @@ etx_status etx_method_shape_record(etx_method* method,
     case ETX_RECORD_SCALAR:
       return shape_scalar(method, record);
     case ETX_RECORD_VIEW:
+      if (!ETX_VIEWS) break;
       return shape_view(method, record);
     default:
       return ETX_OK;

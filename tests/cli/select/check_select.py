@@ -50,8 +50,13 @@ class Checks:
             out = self.select(path.stem, program, cwd=place)
             written = (out / "selected_operators.yaml").read_bytes()
             expect(written == path.read_bytes(), f"{path.name} differs")
+            has_views = "ETX_VIEWS ON" in (out / "selected.cmake").read_text()
+            expect(has_views == (b"executorch_prim::et_view" in written),
+                   f"{path.name}: a build with views: {has_views}")
             again = self.select(path.stem + "_again",
                                 out / "selected_operators.yaml")
+            expect("ETX_VIEWS ON" in (again / "selected.cmake").read_text(),
+                   "a list may want views")
             expect((again / "selected_operators.yaml").read_bytes() == written,
                    f"{path.name} changes when it is read")
 
@@ -65,6 +70,15 @@ class Checks:
                      "selected_operators.yaml"):
             expect((one / name).read_bytes() == (two / name).read_bytes(),
                    f"{name} depends on the order of inputs")
+
+    def views(self):
+        """The table of a program with views is for builds with these alone."""
+        out = self.select("with_views", self.data / "exported/dynamic_sizes.pte")
+        words = (self.cc, "-std=c11", "-fsyntax-only", "-DETX_HEADER=<etx/etx.h>",
+                 f"-I{self.build / 'include'}", out / "etx_selected.c")
+        run(*words)
+        code, text = run_any(*words, "-DETX_VIEWS=0")
+        expect(code != 0 and "this build leaves out views" in text, text)
 
     def reasons(self):
         for path in sorted((self.data / "selected").glob("*.yaml")):
@@ -253,6 +267,7 @@ def main():
         checks = Checks(parser.parse_args(), pathlib.Path(folder))
         checks.stock_lists()
         checks.order()
+        checks.views()
         checks.reasons()
         checks.refusals()
         checks.builds()

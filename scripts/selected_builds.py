@@ -14,6 +14,8 @@ lacks one.
          than one that has all types for the same operators.
 --each   removes types one after the other, from all to those of the program: no
          removal makes the image larger. Takes ten times as long.
+--shared builds libetx.so by CMake with -DETX_SELECTED, and links the application
+         with it; it must have no other kernels.
 --cmake  builds the whole library by CMake with `selected.cmake` instead, which takes
          about a minute a program and compiler.
 
@@ -101,6 +103,21 @@ def cmake_application(plan, out, compiler, options):
         *(["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []))
     run("ninja", "-C", out / "build", "app")
     return out / "build/app"
+
+
+def shared_application(plan, out, compiler, options):
+    """The application with the shared library of a selection, built by CMake."""
+    run(options.build / "etx", "select", plan, "-o", out / "selected")
+    run("cmake", "-S", ROOT, "-B", out / "library", "-G", "Ninja",
+        f"-DETX_SELECTED={out / 'selected'}", "-DETX_SHARED=ON",
+        "-DCMAKE_BUILD_TYPE=MinSizeRel", f"-DCMAKE_C_COMPILER={compiler}",
+        *(["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []))
+    run("ninja", "-C", out / "library", "etx_shared")
+    library = out / "library/libetx.so"
+    run(compiler, "-std=c11", "-O1", "-DETX_HEADER=<etx/etx.h>",
+        f"-I{out / 'library/include'}", APPLICATION, "-o", out / "app", library,
+        f"-Wl,-rpath,{out / 'library'}")
+    return out / "app"
 
 
 def selected_application(plan, out, compiler, options):
@@ -204,11 +221,14 @@ DTYPES = dtype_rows()
 def check(name, plan, expected, compiler, options):
     out = options.out / name / pathlib.Path(compiler).name
     out.mkdir(parents=True, exist_ok=True)
-    build = cmake_application if options.cmake else selected_application
+    build = (cmake_application if options.cmake else shared_application
+             if options.shared else selected_application)
     small = build(plan, out, compiler, options)
     found = answers(small, plan, methods_of(plan, options))
     if found != expected:
         raise Failure(f"{found}, expected {expected}")
+    if options.shared:
+        small = out / "library/libetx.so"  # has the kernels
     run(options.build / "etx", "select", plan, "-o", out / "table")
     table = (out / "table/etx_selected.c").read_text()
     wanted = set(re.findall(r"&etx_op_row_(\w+)", table))
@@ -276,6 +296,8 @@ def main():
                         help="compare sizes with one type more, and so on")
     parser.add_argument("--cmake", action="store_true",
                         help="build the whole library by CMake")
+    parser.add_argument("--shared", action="store_true",
+                        help="build libetx.so by CMake")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(),
                         help="sets that are built side by side (default: cores)")
     parser.add_argument("sets", nargs="*", type=pathlib.Path)

@@ -8,6 +8,9 @@ with all parts and with fewer, compiles them with gcc -Os for this machine, and 
 what an application without a heap calls, as part of a static program: code and
 constants, without a C library and without the application. Fails if something is larger
 than its limit.
+
+The second table has whole applications of the comfortable layer (`--amalgamate
+module`): tests/install/app.c as a dynamic executable, stripped.
 """
 
 import argparse
@@ -33,6 +36,9 @@ FLAGS = ("-std=c11", "-Os", "-DNDEBUG", "-fno-pie", "-fno-asynchronous-unwind-ta
 LINK = ("-nostdlib", "-static", "-no-pie", "-Wl,--gc-sections",
         "-Wl,--entry=etx_program_open", "-Wl,--unresolved-symbols=ignore-all",
         "-Wl,--build-id=none", "-Wl,-z,noseparate-code", "-Wl,-u,etx_selected_kernels")
+APPLICATION = ROOT / "tests/install/app.c"
+# Functions that it calls beside those of the module layer.
+KEPT = ("etx_program_input_at", "etx_dtype_bytes")
 # What an application calls to run a method with state.
 ROOTS = ("etx_program_open", "etx_method_needed", "etx_method_init",
          "etx_method_set_input", "etx_method_run", "etx_method_output",
@@ -49,6 +55,13 @@ LIMITS = {
     ("gru", "no messages, no verifier"): (78000, 421000),
     ("stateful", "no messages"): (67200, 446000),
     ("translator", "all parts"): (198000, 849000),
+}
+# The most bytes of an executable, by program and parts.
+EXECUTABLES = {
+    ("add", "all parts"): 96000,
+    ("add", "no messages"): 66000,
+    ("translator", "all parts"): 243000,
+    ("translator", "no messages"): 200000,
 }
 
 
@@ -76,12 +89,16 @@ def seconds_of_children():
     return used.ru_utime + used.ru_stime
 
 
+def select(plan, layer, parts, out, options, *more):
+    left_out = [word for part in PARTS[parts] for word in ("--leave-out", part)]
+    run(options.build / "etx", "select", plan, "--amalgamate", layer, "--machine",
+        "portable", "-o", out, *left_out, *more)
+
+
 def measure(name, plan, parts, options):
     """Bytes of code and constants, bytes of etx.c, and seconds of the compiler's processor."""
     out = options.out / f"{name}-{'-'.join(PARTS[parts]) or 'all'}"
-    left_out = [word for part in PARTS[parts] for word in ("--leave-out", part)]
-    run(options.build / "etx", "select", plan, "--amalgamate", "core", "--machine",
-        "portable", "-o", out, *left_out)
+    select(plan, "core", parts, out, options)
     before = seconds_of_children()
     run("gcc", *FLAGS, "-c", out / "etx.c", "-o", out / "etx.o")
     seconds = seconds_of_children() - before
@@ -92,6 +109,29 @@ def measure(name, plan, parts, options):
     code = sum(int(size) for size in
                re.findall(r"^\.(?:text|rodata|data)\S* +(\d+)", text, re.M))
     return code, (out / "etx.c").stat().st_size, seconds
+
+
+def measure_executable(plan, parts, options):
+    """Bytes of an application of the module layer."""
+    out = plan.with_name(f"{plan.stem}-module-{'-'.join(PARTS[parts]) or 'all'}")
+    select(plan, "module", parts, out, options,
+           *(word for name in KEPT for word in ("--keep", name)))
+    run("gcc", *FLAGS, "-fpie", "-DETX_HEADER=<etx.h>", f"-I{out}", APPLICATION,
+        out / "etx.c", "-o", out / "app", "-pie", "-s", "-Wl,--gc-sections", "-lm")
+    return (out / "app").stat().st_size
+
+
+def print_executables(options):
+    """The table of executables; returns what is too large."""
+    too_large = []
+    print("\n| program | parts | bytes of the executable |\n|---|---|---|")
+    for (name, parts), most in EXECUTABLES.items():
+        bytes_ = measure_executable(options.out / f"{name}.pte", parts, options)
+        print(f"| {name} | {parts} | {bytes_} |", flush=True)
+        if bytes_ > most:
+            too_large.append(f"{name}, {parts}: an executable of {bytes_} bytes, at "
+                             f"most {most} are allowed")
+    return too_large
 
 
 def main():
@@ -112,6 +152,7 @@ def main():
                 if bytes_ > most:
                     too_large.append(f"{name}, {parts}: {bytes_} bytes, at most "
                                      f"{most} are allowed")
+    too_large += print_executables(options)
     if too_large and not options.no_limits:
         sys.exit("\n".join(too_large))
 

@@ -18,6 +18,34 @@ static const etx_kernel* find_like(const etx_kernel_set* set,
   return etx_kernel_find_named(&set->table, &name);
 }
 
+// Kernels of libraries have all types.
+static etx_status add_cells(etx_kernel_set* set, size_t count, etx_diag* diag) {
+  if (set->table.cells == NULL) return ETX_OK;
+  const size_t all = set->table.count + count;
+  uint32_t* const dtypes = realloc(set->dtypes, (all + 1) * sizeof *dtypes);
+  if (dtypes == NULL) return no_memory(diag);
+  memset(dtypes + set->table.count, 0xff, count * sizeof *dtypes);
+  set->dtypes = dtypes;
+  set->cells.dtypes = dtypes;
+  return ETX_OK;
+}
+
+// Takes the kernels of this build, and their cells if it is a selected one.
+static etx_status take_own(etx_kernel_set* set, etx_diag* diag) {
+  const etx_kernel_table* const own = &etx_all_kernels;
+  // In this order etx_kernel_find finds a kernel by its position.
+  memcpy(set->rows, own->kernels, own->count * sizeof *set->rows);
+  set->table = (etx_kernel_table){.kernels = set->rows};
+  if (own->cells != NULL) {
+    set->cells = *own->cells;
+    set->table.cells = &set->cells;
+    ETX_TRY(add_cells(set, own->count, diag));
+    memcpy(set->dtypes, own->cells->dtypes, own->count * sizeof *set->dtypes);
+  }
+  set->table.count = own->count;
+  return ETX_OK;
+}
+
 // Adds rows, which are copied. ETX_BAD_ARGUMENT if the set has one of the
 // operators.
 static etx_status add_rows(etx_kernel_set* set, const etx_kernel* rows,
@@ -27,6 +55,7 @@ static etx_status add_rows(etx_kernel_set* set, const etx_kernel* rows,
   if (all == NULL) return no_memory(diag);
   set->rows = all;
   set->table.kernels = all;
+  ETX_TRY(add_cells(set, count, diag));
   for (size_t i = 0; i < count; ++i) {
     const etx_op* const op = rows[i].op;
     if (find_like(set, op) != NULL) {
@@ -95,6 +124,7 @@ static etx_status open_library(etx_kernel_set* set, const char* path,
 
 static etx_status open_all(etx_kernel_set* set, const char* const* paths,
                            size_t count, etx_diag* diag) {
+  ETX_TRY(take_own(set, diag));
   ETX_TRY(add_rows(set, NULL, 0, diag));
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(open_library(set, paths[i], diag));
@@ -112,9 +142,6 @@ etx_status etx_kernel_set_open(etx_kernel_set* set, const char* const* paths,
     etx_kernel_set_close(set);
     return no_memory(diag);
   }
-  // In this order etx_kernel_find finds a kernel by its position.
-  memcpy(set->rows, etx_all_kernels.kernels, own * sizeof *set->rows);
-  set->table = (etx_kernel_table){.kernels = set->rows, .count = own};
   const etx_status status = open_all(set, paths, count, diag);
   if (status != ETX_OK) etx_kernel_set_close(set);
   return status;
@@ -124,6 +151,7 @@ void etx_kernel_set_close(etx_kernel_set* set) {
   for (size_t i = 0; i < set->library_count; ++i) dlclose(set->libraries[i]);
   free(set->libraries);
   free(set->rows);
+  free(set->dtypes);
   memset(set, 0, sizeof *set);
 }
 

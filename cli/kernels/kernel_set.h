@@ -13,6 +13,8 @@
 typedef struct etx_kernel_set {
   etx_kernel_table table;  // this build's kernels, then those of the libraries
   etx_kernel* rows;        // of the table
+  etx_cells cells;         // of the table, if this build is a selected one
+  uint32_t* dtypes;        // of the cells
   void** libraries;        // handles of dlopen
   size_t library_count;
 } etx_kernel_set;

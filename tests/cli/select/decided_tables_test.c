@@ -8,20 +8,20 @@
 #include <string.h>
 #include <cmocka.h>
 
-typedef struct table_fixture {
+typedef struct decided_fixture {
   etx_pool pool;
   etx_c_names names;
   etx_c_macros macros;
-} table_fixture;
+} decided_fixture;
 
-static void open_tables(table_fixture* f) {
+static void open_tables(decided_fixture* f) {
   etx_pool_init(&f->pool);
   assert_int_equal(etx_c_names_init(&f->names, &f->pool), ETX_OK);
   assert_int_equal(etx_c_macros_init(&f->macros, &f->pool, &f->names), ETX_OK);
 }
 
 // What is written for a declaration; "" if it is left as it is.
-static const char* decided(table_fixture* f, const char* text) {
+static const char* decided(decided_fixture* f, const char* text) {
   etx_c_tokens in = {.pool = &f->pool}, out = {.pool = &f->pool};
   etx_text_buffer buffer;
   bool is_decided = false;
@@ -39,7 +39,7 @@ static const char* decided(table_fixture* f, const char* text) {
 
 static void takes_the_entry_of_a_known_condition(void** state) {
   (void)state;
-  table_fixture f;
+  decided_fixture f;
   open_tables(&f);
   assert_string_equal(
       decided(&f,
@@ -56,7 +56,7 @@ static void takes_the_entry_of_a_known_condition(void** state) {
 
 static void keeps_brackets_that_mean_something(void** state) {
   (void)state;
-  table_fixture f;
+  decided_fixture f;
   open_tables(&f);
   assert_string_equal(decided(&f, "int a[] = {sizeof(1 ? b : c)};"),
                       "int a[] = {sizeof(b)};");
@@ -69,7 +69,7 @@ static void keeps_brackets_that_mean_something(void** state) {
 
 static void leaves_what_it_does_not_know(void** state) {
   (void)state;
-  table_fixture f;
+  decided_fixture f;
   open_tables(&f);
   assert_string_equal(decided(&f, "int a[] = {(x ? b : c)};"), "");
   assert_string_equal(decided(&f, "int a(void) { return (1 ? b : c); }"), "");
@@ -82,7 +82,7 @@ static void leaves_what_it_does_not_know(void** state) {
 
 static void cuts_lines(void** state) {
   (void)state;
-  table_fixture f;
+  decided_fixture f;
   open_tables(&f);
   char text[1200] = "int a[] = {(1 ? b : c)";
   for (int i = 0; i < 100; ++i) strcat(text, ", NULL");

@@ -380,8 +380,7 @@ static etx_status fuse_method(const parallel_linear_pass* j) {
   if (is_seen == NULL || is_fused == NULL) return ETX_OUT_OF_MEMORY;
   memset(is_seen, 0, node_count + 1);
   memset(is_fused, 0, node_count + 1);
-  method->nodes = NULL;
-  method->node_count = method->node_capacity = 0;
+  ETX_TRY(etx_ir_restart_nodes(j->module, method));
   for (size_t i = 0; i < node_count; ++i) {
     parallel_layers g;
     uint32_t index = 0;

@@ -8,7 +8,9 @@
 #include "format/base/checked_math.h"
 #include "format/base/diag.h"
 
-enum { FIRST_BLOCK_BYTES = 64 * 1024, ALIGNMENT = 64 };
+// A cache line for data of kernels. Nodes and texts are many and small.
+enum { FIRST_BLOCK_BYTES = 64 * 1024, ALIGNMENT = 64, SMALL_ALIGNMENT = 16 };
+enum { SMALL_BYTES = 1024 };
 
 typedef struct etx_pool_block {
   struct etx_pool_block* older;
@@ -55,15 +57,19 @@ static etx_pool_block* new_block(etx_pool* pool, size_t bytes) {
 }
 
 void* etx_pool_take(etx_pool* pool, size_t bytes) {
+  const size_t alignment = bytes < SMALL_BYTES ? SMALL_ALIGNMENT : ALIGNMENT;
   size_t rounded = 0;
-  if (!etx_align_up(bytes == 0 ? 1 : bytes, ALIGNMENT, &rounded)) return NULL;
+  if (!etx_align_up(bytes == 0 ? 1 : bytes, alignment, &rounded)) return NULL;
   etx_pool_block* block = pool->newest;
-  if (block == NULL || block->capacity - block->used < rounded) {
+  size_t gap = block == NULL ? 0 : -block->used % alignment;
+  if (block == NULL || block->capacity - block->used < gap ||
+      block->capacity - block->used - gap < rounded) {
     block = new_block(pool, rounded);
     if (block == NULL) return NULL;
+    gap = 0;
   }
-  void* const out = block->bytes + block->used;
-  block->used += rounded;
+  void* const out = block->bytes + block->used + gap;
+  block->used += gap + rounded;
   return out;
 }
 

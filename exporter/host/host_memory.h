@@ -22,7 +22,8 @@ void etx_pool_init(etx_pool* pool);
 // Frees all blocks; the pool is empty afterwards.
 void etx_pool_close(etx_pool* pool);
 
-// Zeroed bytes aligned to 64, or NULL if the host has no more memory.
+// Zeroed bytes, or NULL if the host has no more memory. They are aligned to 16,
+// and to 64 if there are 1024 or more.
 void* etx_pool_take(etx_pool* pool, size_t bytes);
 
 // A NUL-terminated copy of `text`; data is NULL if the host has no memory.

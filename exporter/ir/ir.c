@@ -368,6 +368,18 @@ static etx_status copy_lists(etx_pool* pool, etx_ir_arg* args, size_t count) {
   return ETX_OK;
 }
 
+etx_status etx_ir_restart_nodes(etx_ir_module* module, etx_ir_method* method) {
+  size_t bytes = 0;
+  if (!etx_multiply_size(method->node_count, sizeof *method->nodes, &bytes)) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  method->nodes = etx_pool_take(module->pool, bytes);
+  if (method->nodes == NULL) return ETX_OUT_OF_MEMORY;
+  method->node_capacity = method->node_count;
+  method->node_count = 0;
+  return ETX_OK;
+}
+
 etx_status etx_ir_add_node(etx_ir_module* module, etx_ir_method* method,
                            const etx_ir_node* node, uint32_t* out_index) {
   etx_pool* const pool = module->pool;

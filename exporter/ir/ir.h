@@ -336,6 +336,11 @@ ETX_MUST_USE etx_status etx_ir_constant_value(etx_ir_module* module,
                                               uint32_t constant,
                                               uint32_t* out_value);
 
+// Starts an empty list of nodes, for a pass that writes all of them anew; it has
+// room for as many as there were. The old list stays readable.
+ETX_MUST_USE etx_status etx_ir_restart_nodes(etx_ir_module* module,
+                                             etx_ir_method* method);
+
 // Appends a node; arrays are copied into the pool.
 ETX_MUST_USE etx_status etx_ir_add_node(etx_ir_module* module,
                                         etx_ir_method* method,

@@ -554,8 +554,7 @@ static etx_status lower_method(etx_pass_context* context, etx_ir_method* method,
   if (self.uses == NULL || self.map == NULL || self.states == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
-  method->nodes = NULL;
-  method->node_count = method->node_capacity = 0;
+  ETX_TRY(etx_ir_restart_nodes(context->module, method));
   check_target(&self);
   const size_t problems_before = context->problems->count;
   for (size_t i = 0; i < node_count; ++i) {

@@ -101,8 +101,7 @@ etx_status etx_rewrite_method_with(etx_pass_context* context,
   self.rewrite.builder.target = context->options->target;
   self.rewrite.builder.diag = context->diag;
   if (self.map == NULL || self.rewrite.uses == NULL) return ETX_OUT_OF_MEMORY;
-  method->nodes = NULL;
-  method->node_count = method->node_capacity = 0;
+  ETX_TRY(etx_ir_restart_nodes(context->module, method));
   for (size_t i = 0; i < node_count; ++i) {
     ETX_TRY(match_node(&self, &nodes[i], rules, rule_count));
   }

@@ -65,19 +65,19 @@ etx_status etx_log_mel_init(etx_log_mel* mel, size_t bands, etx_pool* pool,
 
 // ---- a frame ----
 
-typedef struct complex_number {
+typedef struct mel_wave {
   double real, imaginary;
-} complex_number;
+} mel_wave;
 
 // Sums of every ROOT-th sample: parts[n][k] is the transform of samples n,
 // n + ROOT, ..., turned to where they begin (Cooley and Tukey 1965).
 static void transform_parts(const etx_log_mel* mel, const double* samples,
-                            complex_number parts[ROOT][ROOT]) {
+                            mel_wave parts[ROOT][ROOT]) {
   const double* const cosine = mel->waves;
   const double* const sine = mel->waves + SIZE;
   for (size_t n = 0; n < ROOT; ++n) {
     for (size_t k = 0; k < ROOT; ++k) {
-      complex_number sum = {0, 0};
+      mel_wave sum = {0, 0};
       for (size_t i = 0; i < ROOT; ++i) {
         const size_t turn = (n + ROOT * i) * k % SIZE;
         sum.real += samples[n + ROOT * i] * cosine[turn];
@@ -93,12 +93,12 @@ static void transform(const etx_log_mel* mel, const double* samples,
                       double* power) {
   const double* const cosine = mel->waves;
   const double* const sine = mel->waves + SIZE;
-  complex_number parts[ROOT][ROOT];
+  mel_wave parts[ROOT][ROOT];
   transform_parts(mel, samples, parts);
   for (size_t f = 0; f < FREQUENCIES; ++f) {
-    complex_number sum = {0, 0};
+    mel_wave sum = {0, 0};
     for (size_t n = 0; n < ROOT; ++n) {
-      const complex_number part = parts[n][f % ROOT];
+      const mel_wave part = parts[n][f % ROOT];
       const size_t turn = f / ROOT * ROOT * n % SIZE;
       sum.real += part.real * cosine[turn] + part.imaginary * sine[turn];
       sum.imaginary += part.imaginary * cosine[turn] - part.real * sine[turn];

@@ -40,12 +40,12 @@ typedef struct generate_options {
   etx_generation_options generation;
 } generate_options;
 
-typedef struct generation {
+typedef struct prompt_run {
   const generate_options* options;
   etx_text_program program;
   etx_text_model model;
   etx_text text;  // of the prompt
-} generation;
+} prompt_run;
 
 // The text of the prompt.
 static etx_status read_prompt(const generate_options* options, etx_pool* pool,
@@ -59,7 +59,7 @@ static etx_status read_prompt(const generate_options* options, etx_pool* pool,
 
 // of etx_text_program_use
 static etx_exit answer_prompt(void* context) {
-  generation* const g = context;
+  prompt_run* const g = context;
   const generate_options* const options = g->options;
   etx_text_answer answer;
   etx_diag diag;
@@ -92,7 +92,7 @@ static etx_exit answer_prompt(void* context) {
 }
 
 static etx_exit generate(const generate_options* options, etx_pool* pool) {
-  generation g = {.options = options,
+  prompt_run g = {.options = options,
                   .program = etx_generation_program("generate", options->file,
                                                     &options->generation)};
   etx_diag diag;

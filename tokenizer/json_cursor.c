@@ -230,14 +230,26 @@ bool etx_cursor_next(etx_cursor_walk* walk, etx_cursor_value* out_key,
   return true;
 }
 
-etx_cursor_value etx_cursor_get(etx_cursor_value object, const char* key) {
+void etx_cursor_get_all(etx_cursor_value object, const char* const* keys,
+                        size_t count, etx_cursor_value* out_values) {
   etx_cursor_walk walk = etx_cursor_items(object);
-  etx_cursor_value name, value, found = {NULL, object.end};
-  if (!walk.object) return found;
-  while (etx_cursor_next(&walk, &name, &value)) {
-    if (etx_cursor_string_is(name, key)) found = value;
+  etx_cursor_value name, value;
+  for (size_t i = 0; i < count; ++i) {
+    out_values[i] = (etx_cursor_value){NULL, object.end};
   }
-  if (etx_cursor_kind(found) == 'n') found.at = NULL;
+  while (walk.object && etx_cursor_next(&walk, &name, &value)) {
+    for (size_t i = 0; i < count; ++i) {
+      if (etx_cursor_string_is(name, keys[i])) out_values[i] = value;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (etx_cursor_kind(out_values[i]) == 'n') out_values[i].at = NULL;
+  }
+}
+
+etx_cursor_value etx_cursor_get(etx_cursor_value object, const char* key) {
+  etx_cursor_value found;
+  etx_cursor_get_all(object, &key, 1, &found);
   return found;
 }
 

@@ -35,6 +35,10 @@ bool etx_cursor_next(etx_cursor_walk* walk, etx_cursor_value* out_key,
 // The member of an object; `at` is NULL if there is none or it is null.
 etx_cursor_value etx_cursor_get(etx_cursor_value object, const char* key);
 
+// The same for several keys in one walk, which saves time in large objects.
+void etx_cursor_get_all(etx_cursor_value object, const char* const* keys,
+                        size_t count, etx_cursor_value* out_values);
+
 // First byte of the value: '{', '[', '"', 't', 'f', 'n', '-' or a digit; 0:
 // none.
 char etx_cursor_kind(etx_cursor_value value);

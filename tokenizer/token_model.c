@@ -2,11 +2,42 @@
 
 #include "tokenizer/token_step.h"
 
-static etx_status find_kind(etx_cursor_value model, etx_model_kind* out,
+// Members of 'model'.
+enum {
+  TYPE,
+  VOCAB,
+  MERGES,
+  UNK_ID,
+  UNK_TOKEN,
+  PREFIX,
+  SUFFIX,
+  LONGEST_WORD,
+  FUSE_UNKNOWN,
+  BYTE_FALLBACK,
+  IGNORE_MERGES,
+  DROPOUT,
+  MEMBER_COUNT
+};
+
+static const char* const members[MEMBER_COUNT] = {
+    [TYPE] = "type",
+    [VOCAB] = "vocab",
+    [MERGES] = "merges",
+    [UNK_ID] = "unk_id",
+    [UNK_TOKEN] = "unk_token",
+    [PREFIX] = "continuing_subword_prefix",
+    [SUFFIX] = "end_of_word_suffix",
+    [LONGEST_WORD] = "max_input_chars_per_word",
+    [FUSE_UNKNOWN] = "fuse_unk",
+    [BYTE_FALLBACK] = "byte_fallback",
+    [IGNORE_MERGES] = "ignore_merges",
+    [DROPOUT] = "dropout"};
+
+static etx_status find_kind(const etx_cursor_value* model, etx_model_kind* out,
                             etx_diag* diag) {
   static const char* const names[] = {"BPE", "Unigram", "WordPiece",
                                       "WordLevel"};
-  const etx_cursor_value type = etx_cursor_get(model, "type");
+  const etx_cursor_value type = model[TYPE];
   for (int i = 0; i < 4; ++i) {
     if (etx_cursor_string_is(type, names[i])) {
       *out = (etx_model_kind)i;
@@ -14,14 +45,13 @@ static etx_status find_kind(etx_cursor_value model, etx_model_kind* out,
     }
   }
   // Old files name no type: only BPE has merges, only Unigram a list of pieces.
-  const char vocabulary = etx_cursor_kind(etx_cursor_get(model, "vocab"));
+  const char vocabulary = etx_cursor_kind(model[VOCAB]);
   if (type.at == NULL && vocabulary == '[') {
     *out = ETX_MODEL_UNIGRAM;
-  } else if (type.at == NULL && etx_cursor_get(model, "merges").at != NULL) {
+  } else if (type.at == NULL && model[MERGES].at != NULL) {
     *out = ETX_MODEL_BPE;
   } else if (type.at == NULL && vocabulary == '{') {
-    const bool words =
-        etx_cursor_get(model, "max_input_chars_per_word").at != NULL;
+    const bool words = model[LONGEST_WORD].at != NULL;
     *out = words ? ETX_MODEL_WORD_PIECE : ETX_MODEL_WORD_LEVEL;
   } else {
     return etx_diag_fail(
@@ -220,18 +250,18 @@ static etx_status load_merges(etx_cursor_value list, etx_arena* arena,
 }
 
 // The token for unknown text: its number for Unigram, else its text.
-static void load_unknown(etx_cursor_value model, etx_token_model* out) {
+static void load_unknown(const etx_cursor_value* model, etx_token_model* out) {
   uint8_t bytes[256];
   uint32_t id = 0;
   out->unknown = ETX_TOKEN_NONE;
   if (out->kind == ETX_MODEL_UNIGRAM) {
-    out->has_unknown = etx_cursor_unsigned_at(etx_cursor_get(model, "unk_id"),
-                                              ETX_TOKEN_ID_MAX, &id) &&
-                       id < out->vocabulary.id_count;
+    out->has_unknown =
+        etx_cursor_unsigned_at(model[UNK_ID], ETX_TOKEN_ID_MAX, &id) &&
+        id < out->vocabulary.id_count;
     if (out->has_unknown) out->unknown = (int32_t)id;
     return;
   }
-  const etx_cursor_value name = etx_cursor_get(model, "unk_token");
+  const etx_cursor_value name = model[UNK_TOKEN];
   out->has_unknown = etx_cursor_kind(name) == '"';
   if (!out->has_unknown || etx_cursor_string_size(name) > sizeof bytes) return;
   const etx_text text = {(const char*)bytes,
@@ -239,40 +269,36 @@ static void load_unknown(etx_cursor_value model, etx_token_model* out) {
   out->unknown = etx_vocabulary_find(&out->vocabulary, text);
 }
 
-static etx_status load_parts(etx_cursor_value model, etx_arena* arena,
+static etx_status load_parts(const etx_cursor_value* model, etx_arena* arena,
                              etx_token_model* out, etx_diag* diag) {
   etx_status status =
-      etx_token_text_load(etx_cursor_get(model, "continuing_subword_prefix"),
-                          arena, &out->prefix, diag);
+      etx_token_text_load(model[PREFIX], arena, &out->prefix, diag);
   if (status == ETX_OK) {
-    status = etx_token_text_load(etx_cursor_get(model, "end_of_word_suffix"),
-                                 arena, &out->suffix, diag);
+    status = etx_token_text_load(model[SUFFIX], arena, &out->suffix, diag);
   }
-  if (out->kind == ETX_MODEL_WORD_PIECE &&
-      etx_cursor_get(model, "continuing_subword_prefix").at == NULL) {
+  if (out->kind == ETX_MODEL_WORD_PIECE && model[PREFIX].at == NULL) {
     out->prefix = etx_text_of("##");
   }
   out->longest_word = 100;
-  etx_cursor_unsigned_at(etx_cursor_get(model, "max_input_chars_per_word"),
-                         UINT32_MAX - 1, &out->longest_word);
+  etx_cursor_unsigned_at(model[LONGEST_WORD], UINT32_MAX - 1,
+                         &out->longest_word);
   out->fuse_unknown = out->kind == ETX_MODEL_UNIGRAM ||
-                      etx_cursor_bool(etx_cursor_get(model, "fuse_unk"), false);
-  out->byte_fallback =
-      etx_cursor_bool(etx_cursor_get(model, "byte_fallback"), false);
-  out->ignore_merges =
-      etx_cursor_bool(etx_cursor_get(model, "ignore_merges"), false);
-  if (status == ETX_OK &&
-      etx_cursor_real(etx_cursor_get(model, "dropout")) != 0) {
+                      etx_cursor_bool(model[FUSE_UNKNOWN], false);
+  out->byte_fallback = etx_cursor_bool(model[BYTE_FALLBACK], false);
+  out->ignore_merges = etx_cursor_bool(model[IGNORE_MERGES], false);
+  if (status == ETX_OK && etx_cursor_real(model[DROPOUT]) != 0) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "'dropout' of BPE gives random ids; set it to null");
   }
   return status;
 }
 
-etx_status etx_token_model_load(etx_cursor_value model, size_t id_count,
+etx_status etx_token_model_load(etx_cursor_value object, size_t id_count,
                                 etx_arena* arena, etx_token_model* out,
                                 etx_diag* diag) {
-  const etx_cursor_value list = etx_cursor_get(model, "vocab");
+  etx_cursor_value model[MEMBER_COUNT];
+  etx_cursor_get_all(object, members, MEMBER_COUNT, model);
+  const etx_cursor_value list = model[VOCAB];
   memset(out, 0, sizeof *out);
   etx_status status = find_kind(model, &out->kind, diag);
   if (status != ETX_OK) return status;
@@ -291,7 +317,7 @@ etx_status etx_token_model_load(etx_cursor_value model, size_t id_count,
     status = load_words(list, arena, out, diag);
   }
   if (status == ETX_OK && out->kind == ETX_MODEL_BPE) {
-    status = load_merges(etx_cursor_get(model, "merges"), arena, out, diag);
+    status = load_merges(model[MERGES], arena, out, diag);
   }
   if (status == ETX_OK &&
       (out->kind == ETX_MODEL_UNIGRAM || out->kind == ETX_MODEL_WORD_PIECE)) {

@@ -7,8 +7,8 @@
 #include "tokenizer/json_cursor.h"
 #include "tokenizer/model_data.h"
 
-// Reads `model`. The vocabulary has room for ids below `id_count`.
-ETX_MUST_USE etx_status etx_token_model_load(etx_cursor_value model,
+// Reads the model of the file. The vocabulary has room for ids below `id_count`.
+ETX_MUST_USE etx_status etx_token_model_load(etx_cursor_value object,
                                              size_t id_count, etx_arena* arena,
                                              etx_token_model* out,
                                              etx_diag* diag);

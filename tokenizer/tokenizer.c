@@ -7,13 +7,31 @@
 
 // ---- loading ----
 
+// Members of the file.
+enum {
+  MODEL,
+  ADDED_TOKENS,
+  NORMALIZER,
+  PRE_TOKENIZER,
+  POST_PROCESSOR,
+  DECODER,
+  MEMBER_COUNT
+};
+
+static const char* const members[MEMBER_COUNT] = {
+    [MODEL] = "model",
+    [ADDED_TOKENS] = "added_tokens",
+    [NORMALIZER] = "normalizer",
+    [PRE_TOKENIZER] = "pre_tokenizer",
+    [POST_PROCESSOR] = "post_processor",
+    [DECODER] = "decoder"};
+
 // One more than the largest id of the model and of the added tokens.
-static etx_status count_ids(etx_cursor_value root, size_t* out,
+static etx_status count_ids(const etx_cursor_value* root, size_t* out,
                             etx_diag* diag) {
-  etx_cursor_walk walk = etx_cursor_items(etx_cursor_get(root, "added_tokens"));
+  etx_cursor_walk walk = etx_cursor_items(root[ADDED_TOKENS]);
   etx_cursor_value value;
-  etx_status status =
-      etx_token_model_id_count(etx_cursor_get(root, "model"), out, diag);
+  etx_status status = etx_token_model_id_count(root[MODEL], out, diag);
   while (status == ETX_OK && etx_cursor_next(&walk, NULL, &value)) {
     uint32_t id = 0;
     if (etx_cursor_unsigned_at(etx_cursor_get(value, "id"), ETX_TOKEN_ID_MAX,
@@ -37,36 +55,34 @@ static void share_added(etx_tokenizer_content* content) {
   }
 }
 
-static etx_status load_content(etx_cursor_value root, etx_arena* arena,
+static etx_status load_content(etx_cursor_value file, etx_arena* arena,
                                etx_tokenizer_content* out, etx_diag* diag) {
+  etx_cursor_value root[MEMBER_COUNT];
+  etx_cursor_get_all(file, members, MEMBER_COUNT, root);
   memset(out, 0, sizeof *out);
   etx_status status = count_ids(root, &out->id_count, diag);
   if (status == ETX_OK) {
-    status = etx_token_model_load(etx_cursor_get(root, "model"), out->id_count,
-                                  arena, &out->model, diag);
+    status = etx_token_model_load(root[MODEL], out->id_count, arena,
+                                  &out->model, diag);
   }
   if (status == ETX_OK) {
-    status =
-        etx_token_steps_load(etx_cursor_get(root, "normalizer"), ETX_NORMALIZER,
-                             arena, &out->normalizer, diag);
+    status = etx_token_steps_load(root[NORMALIZER], ETX_NORMALIZER, arena,
+                                  &out->normalizer, diag);
   }
   if (status == ETX_OK) {
-    status = etx_token_steps_load(etx_cursor_get(root, "pre_tokenizer"),
-                                  ETX_PRE_TOKENIZER, arena, &out->pre_tokenizer,
-                                  diag);
+    status = etx_token_steps_load(root[PRE_TOKENIZER], ETX_PRE_TOKENIZER, arena,
+                                  &out->pre_tokenizer, diag);
   }
   if (status == ETX_OK) {
-    status = etx_token_steps_load(etx_cursor_get(root, "decoder"), ETX_DECODER,
-                                  arena, &out->decoder, diag);
+    status = etx_token_steps_load(root[DECODER], ETX_DECODER, arena,
+                                  &out->decoder, diag);
   }
   if (status == ETX_OK) {
-    status = etx_post_processor_load(etx_cursor_get(root, "post_processor"),
-                                     out, diag);
+    status = etx_post_processor_load(root[POST_PROCESSOR], out, diag);
   }
   if (status != ETX_OK) return status;
-  status =
-      etx_added_tokens_load(etx_cursor_get(root, "added_tokens"), out->id_count,
-                            &out->normalizer, arena, &out->added, diag);
+  status = etx_added_tokens_load(root[ADDED_TOKENS], out->id_count,
+                                 &out->normalizer, arena, &out->added, diag);
   if (status == ETX_OK && !arena->counting) share_added(out);
   return status;
 }

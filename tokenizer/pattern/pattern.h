@@ -4,10 +4,9 @@
 // Taken: literals, '.', classes with ranges, negation and classes within them
 // that are not negated, \p{..} and \P{..} of a general category, \s \S \d \D \w
 // \W, groups, alternation, the quantifiers ? * + {n,m} greedy, lazy (?) and
-// possessive (+), lookahead, atomic groups,
-// (?i:..) for ASCII letters, ^ $ \A \z \Z \b \B. All else is refused with its
-// position: look-behind, back-references, and a repeated group that can be
-// empty.
+// possessive (+), lookahead, atomic groups, (?i:..) for ASCII letters, ^ $ \A
+// \z \Z \b \B. All else is refused with its position: look-behind,
+// back-references, and a repeated group that can be empty.
 //
 // Work is bounded: a search that tries more than ETX_PATTERN_STEPS_FIXED +
 // ETX_PATTERN_STEPS_PER_BYTE x size steps for one text ends with an error.

@@ -472,8 +472,7 @@ etx_status etx_method_shape_record(etx_method* method,
     case ETX_RECORD_SCALAR:
       return shape_scalar(method, record);
     case ETX_RECORD_VIEW:
-      if (!ETX_VIEWS) break;
-      return shape_view(method, record);
+      return ETX_VIEWS ? shape_view(method, record) : ETX_OK;
     default:
       return ETX_OK;
   }

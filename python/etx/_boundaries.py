@@ -9,17 +9,22 @@ the graph must do what the method itself does, to the bit.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
+from torch.fx.experimental import _config as tracing
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from ._dim_names import dims_of_leaves
 from ._graphs import inputs_of
-from ._method_args import by_position
+from ._method_args import MethodArg, by_position, dynamic_shapes
 
+_TWOS = "_etx_twos"  # attribute of programs: symbols of sizes up to 2
 _LEFT_OUT = re.compile(r"expression Ne\((\w+), (\d+)\)")
 
 
@@ -29,6 +34,106 @@ def is_about_one_size(error: Exception) -> bool:
     return bool(lines) and all(
         re.search(r"guard (\S+ != \d+|\d+ != \S+?)\.?$", line.strip()) for line in lines
     )
+
+
+def two_sized(given: Iterable[MethodArg]) -> list[Any]:
+    """The Dims whose largest size is 2, and that may be smaller. Of such a size torch.export
+    concludes that it is 2, because it takes 0 and 1 for constants: it would neither tell
+    which sizes are the same one, nor ask what a size of 1 changes."""
+    dims = (dim for arg in given for dim in pytree.tree_leaves(dynamic_shapes(arg)))
+    roots = {id(root): root for root in (getattr(dim, "root", dim) for dim in dims)}
+    return [
+        root for root in roots.values()
+        if getattr(root, "max", None) == 2 and getattr(root, "min", None) in (0, 1)
+    ]
+
+
+@contextmanager
+def up_to_three(roots: list[Any]) -> Iterator[None]:
+    """Within the block these Dims have a size more, so that a 2 is one of several sizes."""
+    for root in roots:
+        root.max = 3
+    try:
+        yield
+    finally:
+        for root in roots:
+            root.max = 2
+
+
+def note_twos(program: ExportedProgram, given: Mapping[str, MethodArg], roots: list[Any]) -> None:
+    """After a trace `up_to_three`: notes which symbols have sizes up to 2 only, for
+    `keep_open`. If the program stated it at once, run_decompositions would take them for 2."""
+    named = {id(root) for root in roots}
+    nodes = {node.name: node for node in inputs_of(program.graph)}
+    values = [nodes[name].meta.get("val") for name in program.graph_signature.user_inputs if name in nodes]
+    rows = [row for arg in given.values() for row in dims_of_leaves(arg.example_input, dynamic_shapes(arg))]
+    sizes = [
+        value.shape[index] for value, row in zip(values, rows) for index, dim in row.items()
+        if id(getattr(dim, "root", dim)) in named
+    ]
+    program.__dict__[_TWOS] = {
+        symbol for size in sizes if isinstance(size, torch.SymInt) for symbol in size.node.expr.free_symbols
+    }
+
+
+def without_special_sizes() -> AbstractContextManager[Any]:
+    """Within the block, torch.export traces 0 and 1 as any other size."""
+    return tracing.patch(backed_size_oblivious=True)
+
+
+def _of_sizes(given: Mapping[str, MethodArg], sizes: dict[int, int]) -> dict[str, Any]:
+    """Examples in which the Dims, by `id`, have these sizes."""
+    made = {}
+    for name, arg in given.items():
+        leaves, structure = pytree.tree_flatten(arg.example_input)
+        rows = dims_of_leaves(arg.example_input, dynamic_shapes(arg))
+        resized = []
+        for leaf, dims in zip(leaves, rows):
+            for index, dim in dims.items():
+                size = sizes.get(id(getattr(dim, "root", dim)))
+                if size is not None:
+                    size = dim.fn(size) if hasattr(dim, "fn") else size
+                    leaf = leaf.index_select(index, torch.arange(size) % max(leaf.size(index), 1))
+            resized.append(leaf.clone() if isinstance(leaf, torch.Tensor) else leaf)
+        made[name] = pytree.tree_unflatten(resized, structure)
+    return made
+
+
+def open_ones(
+    program: ExportedProgram, method: torch.nn.Module, given: Mapping[str, MethodArg], roots: list[Any]
+) -> None:
+    """After a trace without special sizes: takes out the conditions that sizes are not 1,
+    which other traces do not state either. They stay if the graph does something else than
+    the method where the Dims of `roots` are 1."""
+    tensors = [*method.parameters(), *method.buffers()]
+    for sizes in itertools.product((1, 2), repeat=len(roots)):
+        of_dims = {id(root): size for root, size in zip(roots, sizes)}
+        expected = _observe(method.forward, tensors, _of_sizes(given, of_dims))
+        found = _observe(program.module(check_guards=False), tensors, _of_sizes(given, of_dims))
+        if len(expected) != len(found) or not all(map(_same, expected, found)):
+            return
+    _drop_ones(program)
+
+
+def _ones(program: ExportedProgram) -> list[str]:
+    return [guard for guard in getattr(program, "_guards_code", []) if guard.endswith(" != 1")]
+
+
+def _drop_ones(program: ExportedProgram) -> None:
+    gone = _ones(program)
+    if gone:
+        program._guards_code = [guard for guard in program._guards_code if guard not in gone]
+
+
+def keep_open(decomposed: ExportedProgram, program: ExportedProgram) -> None:
+    """`run_decompositions` writes conditions and ranges anew: makes them what the trace of
+    `program` found."""
+    if not _ones(program):
+        _drop_ones(decomposed)
+    ranges = decomposed.range_constraints
+    for symbol in program.__dict__.get(_TWOS, ()):
+        if symbol in ranges:
+            ranges[symbol] = type(ranges[symbol])(ranges[symbol].lower, 2)
 
 
 def _assertions(program: ExportedProgram) -> list[tuple[torch.fx.Node, str, int]]:

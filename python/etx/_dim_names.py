@@ -15,7 +15,7 @@ from ._graphs import inputs_of
 from ._method_args import MethodArg, dynamic_shapes
 
 
-def _dims_of_leaves(example: Any, shapes: Any) -> Iterator[Mapping[int, Any]]:
+def dims_of_leaves(example: Any, shapes: Any) -> Iterator[Mapping[int, Any]]:
     """For each leaf of the example its dynamic dimensions: {position: Dim}."""
     if isinstance(example, torch.Tensor):
         rows = enumerate(shapes) if isinstance(shapes, (list, tuple)) else (shapes or {}).items()
@@ -23,11 +23,11 @@ def _dims_of_leaves(example: Any, shapes: Any) -> Iterator[Mapping[int, Any]]:
     elif isinstance(example, dict):
         given = shapes if isinstance(shapes, Mapping) else {}
         for key, part in example.items():
-            yield from _dims_of_leaves(part, given.get(key))
+            yield from dims_of_leaves(part, given.get(key))
     elif type(example) in (list, tuple):
         given = shapes if isinstance(shapes, (list, tuple)) else ()
         for i, part in enumerate(example):
-            yield from _dims_of_leaves(part, given[i] if i < len(given) else None)
+            yield from dims_of_leaves(part, given[i] if i < len(given) else None)
     else:
         yield from ({} for _ in pytree.tree_leaves(example))
 
@@ -66,7 +66,7 @@ def dim_names(program: ExportedProgram, given: Mapping[str, MethodArg]) -> dict[
     ]
     dims = [
         row for arg in given.values()
-        for row in _dims_of_leaves(arg.example_input, dynamic_shapes(arg))
+        for row in dims_of_leaves(arg.example_input, dynamic_shapes(arg))
     ]
     if len(nodes) != len(dims):
         return {}

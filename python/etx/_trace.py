@@ -156,6 +156,25 @@ def _export_all_sizes(
     return program
 
 
+def _export_twos(
+    shell: _Shell, given: Mapping[str, MethodArg], examples: dict[str, Any], shapes: Any, strict: bool
+) -> ExportedProgram:
+    """As `_export_all_sizes`, with Dims of up to two sizes, which torch.export would take for
+    the constant 2."""
+    roots = _boundaries.two_sized(given.values())
+    if not roots:
+        return _export_all_sizes(shell, examples, shapes, strict)
+    try:
+        with _boundaries.up_to_three(roots):
+            program = _export_all_sizes(shell, examples, shapes, strict)
+        _boundaries.note_twos(program, given, roots)
+    except Exception:  # a third size does not fit into what the model has, such as a buffer
+        with _boundaries.without_special_sizes():
+            program = _export_all_sizes(shell, examples, shapes, strict)
+        _boundaries.open_ones(program, shell, given, roots)
+    return program
+
+
 def _drop_other_names(program: ExportedProgram) -> None:
     """A tensor that the model has under two names is two inputs of the graph, one
     of them unused; if a method writes it, PyTorch's own passes stop at that."""
@@ -189,7 +208,7 @@ def trace(
     varies = any(shape is not None for shape in shapes.values())
     try:
         with torch.no_grad():
-            program = _export_all_sizes(_Shell(model, method), examples, shapes if varies else None, strict)
+            program = _export_twos(_Shell(model, method), ordered, examples, shapes if varies else None, strict)
             _drop_other_names(program)
             return program
     except _errors.Error:
@@ -203,6 +222,8 @@ def functional(name: str, program: ExportedProgram) -> ExportedProgram:
     ExportError if PyTorch cannot make it."""
     try:
         with torch.no_grad():
-            return program.run_decompositions({})
+            decomposed = program.run_decompositions({})
+            _boundaries.keep_open(decomposed, program)
+            return decomposed
     except Exception as error:
         raise _refuse(name, error) from error

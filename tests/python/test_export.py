@@ -403,3 +403,29 @@ def test_an_example_of_the_largest_size_stands_for_all_sizes(tmp_path):
     for length in (1, 7, 16):
         given = torch.randint(0, 9, (1, length))
         assert np.array_equal(session.forward(given), Widened()(given))
+
+
+class TwoRows(torch.nn.Module):
+    """A buffer of two rows of which as many are read as the arguments have."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.arange(6.0).view(2, 3))
+
+    def forward(self, x, y):
+        count = x.shape[0]
+        return (x + y).view(-1, 3), self.rows[:count] * y, torch.cat([x, y]).sum(0) / count
+
+
+@pytest.mark.parametrize("traced", [1, 2])
+def test_a_dim_of_one_or_two_stays_one_dim(tmp_path, traced):
+    """PyTorch takes a size of 1 for a constant, and of sizes up to 2 what is left is 2."""
+    rows = Dim("rows", min=1, max=2)
+    arg = MethodArg(torch.ones(traced, 3), {0: rows})
+    model = TwoRows()
+    etx.export(model, {"forward": {"x": arg, "y": arg}}).plan(tmp_path / "two.pte")
+    session = etx.load(tmp_path / "two.pte").session()
+    for count in (1, 2):
+        x, y = torch.randn(count, 3), torch.randn(count, 3)
+        for found, wanted in zip(session.forward(x, y), model(x, y)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)

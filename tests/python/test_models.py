@@ -232,9 +232,12 @@ def test_bfloat16_is_near(tmp_path):
     assert np.abs(found - wanted).max() < 0.05 * wanted.std()
 
 
-def test_encoders_embed_and_classify(tmp_path):
+@pytest.mark.parametrize("batch", [2, 3])
+def test_encoders_embed_and_classify(batch, tmp_path):
     model = varied(hf.BertModel(hf.BertConfig(**LAYERS)))
-    session = etx.load(planned(model, tmp_path, batch=3, max_length=12)).session()
+    session = etx.load(planned(model, tmp_path, batch=batch, max_length=12)).session()
+    sizes = session.program.methods["embed"].inputs[0].shape
+    assert [size.symbol for size in sizes] == ["batch", "length"]
     tokens, mask = ids(2, 7), torch.ones(2, 7, dtype=torch.long)
     mask[1, 5:] = 0
     kinds = torch.zeros_like(tokens)
@@ -243,7 +246,14 @@ def test_encoders_embed_and_classify(tmp_path):
         hidden = model(tokens, attention_mask=mask).last_hidden_state
     np.testing.assert_allclose(found[0], hidden[0].mean(0), atol=TOLERANCE)
     np.testing.assert_allclose(found[1], hidden[1, :5].mean(0), atol=TOLERANCE)
+    alone = session.embed(
+        input_ids=tokens[:1], attention_mask=mask[:1], token_type_ids=kinds[:1])
+    np.testing.assert_allclose(alone, found[:1], atol=TOLERANCE)
 
+
+def test_classifiers_take_one_text(tmp_path):
+    tokens, mask = ids(2, 7), torch.ones(2, 7, dtype=torch.long)
+    mask[1, 5:] = 0
     classifier = varied(hf.DistilBertForSequenceClassification(hf.DistilBertConfig(
         dim=64, n_layers=2, n_heads=4, hidden_dim=96, num_labels=3, **SPECIAL
     )))

@@ -338,7 +338,8 @@ def export(
         about |= _metadata.about_tokenizer(model, tokenizer)
         exported = _traced(module, about | (constants or {}))
     result = ExportedModel(
-        exported.methods, exported.shared, exported.constants, exported.initial, exported.caches
+        exported.methods, exported.shared, exported.constants, exported.initial, exported.caches,
+        exported.dim_names,
     )
     result.quantize = quantize
     return result

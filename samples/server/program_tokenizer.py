@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ import jinja2.sandbox
 import numpy as np
 
 from api_error import ApiError
+
+_BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")
 
 
 class ProgramTokenizer:
@@ -38,6 +41,10 @@ class ProgramTokenizer:
             self._fast.no_truncation()
             added = self._fast.get_added_tokens_decoder()
             self._special = frozenset(i for i, token in added.items() if token.special)
+            # Without such a decoder these are ordinary words.
+            has_bytes = '"ByteFallback"' in data.decode()
+            names = self._fast.get_vocab() if has_bytes else {}
+            self._bytes = frozenset(i for name, i in names.items() if _BYTE.fullmatch(name))
 
     def encode(self, text: str, *, special: bool) -> list[int]:
         """Ids of a text. `special`: with the tokens that the tokenizer puts around a text."""
@@ -58,6 +65,13 @@ class ProgramTokenizer:
         if self._fast is not None:
             return token_id in self._special or self._fast.id_to_token(token_id) is None
         return token_id >= self._pieces.get_piece_size() or self._pieces.is_control(token_id)
+
+    def is_byte(self, token_id: int) -> bool:
+        """True for tokens of one byte, such as <0xE5>, that are decoded together with those
+        beside them."""
+        if self._fast is not None:
+            return token_id in self._bytes
+        return token_id < self._pieces.get_piece_size() and self._pieces.is_byte(token_id)
 
     def token(self, token_id: int) -> str:
         """The text of one token, special or not."""

@@ -54,7 +54,8 @@ class TextModel:
         self._template = None if source is None else ChatTemplate(source, constants, self.tokenizer)
         ends = np.atleast_1d(np.asarray(constants.get("get_eos_ids", []), dtype=np.int64))
         self.ends = frozenset(ends.tolist())
-        self.worker = etx.serving.TextWorker(program.session(), queue=queue)
+        self._found: list[tuple[RunningTexts, Piece | ApiError]] = []
+        self.worker = etx.serving.TextWorker(program.session(), queue=queue, on_step=self._hand_over)
 
     def chat_prompt(self, messages: list[dict[str, Any]]) -> list[int]:
         """Token ids of a chat. Raises ApiError."""
@@ -108,15 +109,39 @@ class TextModel:
                     param="prompt" if request.prompts else "messages", code="context_length_exceeded",
                 )
 
+    def put(self, running: RunningTexts, item: Piece | ApiError) -> None:
+        """Keeps an item until the step ends. Called in the worker's thread."""
+        self._found.append((running, item))
+
+    def _hand_over(self) -> None:
+        """Gives the event loops what a step has found: waking one for each token would cost
+        more than the token."""
+        found, self._found = self._found, []
+        loops: dict[asyncio.AbstractEventLoop, list[tuple[RunningTexts, Piece | ApiError]]] = {}
+        for running, item in found:
+            loops.setdefault(running.loop, []).append((running, item))
+        for loop, items in loops.items():
+            try:
+                loop.call_soon_threadsafe(_deliver, items)
+            except RuntimeError:
+                pass  # the event loop has ended, and nobody waits
+
     def close(self, grace: float) -> None:
         """Finishes texts for `grace` seconds, then ends them."""
         self.worker.close(grace)
+
+
+def _deliver(items: list[tuple[RunningTexts, Piece | ApiError]]) -> None:
+    for running, item in items:
+        running.pieces.put_nowait(item)
 
 
 class RunningTexts:
     """The texts of a request, for the thread of the event loop.
 
     Attributes:
+      model: the model.
+      loop: the event loop.
       texts: the texts, by number.
       pieces: an asyncio.Queue of Piece and, if a text fails, ApiError.
     """
@@ -125,20 +150,13 @@ class RunningTexts:
         """`n`: texts of each prompt."""
         self.model, self._n = model, n
         self.texts: list[etx.serving.Text] = []
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self.pieces: asyncio.Queue[Piece | ApiError] = asyncio.Queue()
 
     def cancel(self) -> None:
         """Ends all texts; their rows are free before the next call of the model."""
         for text in self.texts:
             text.cancel()
-
-    def put(self, item: Piece | ApiError) -> None:
-        """Called in the worker's thread."""
-        try:
-            self._loop.call_soon_threadsafe(self.pieces.put_nowait, item)
-        except RuntimeError:
-            pass  # the event loop has ended, and nobody waits
 
     @property
     def usage(self) -> dict[str, int]:
@@ -150,18 +168,22 @@ class RunningTexts:
 
 class _Choice:
     """One text: its tokens become pieces, in the worker's thread, so that a stop string
-    ends the text before another token is computed."""
+    ends the text before another token is computed. The text of a request that wants neither
+    stream nor stop strings is decoded when it is complete."""
 
     def __init__(self, running: RunningTexts, number: int, request: TextRequest) -> None:
-        self._running, self._number = running, number
+        self._running, self._number, self._model = running, number, running.model
         self._is_streamed = request.stream
-        self._pieces, self._stops = TextPieces(running.model.tokenizer), StopStrings(request.stop)
+        self._is_decoded_late = not request.stream and not request.stop
+        self._pieces, self._stops = TextPieces(self._model.tokenizer), StopStrings(request.stop)
         self._shown: list[str] = []  # of a text that is not streamed
         self._seen = 0  # log probabilities that were shown
         self._is_stopped = False
 
     def on_token(self, text: etx.serving.Text, token: int) -> bool:
-        piece = "" if token in self._running.model.ends else self._pieces.add(token)
+        if self._is_decoded_late:
+            return True
+        piece = "" if token in self._model.ends else self._pieces.add(token)
         shown, self._is_stopped = self._stops.add(piece)
         self._show(text, shown)
         return not self._is_stopped
@@ -169,16 +191,22 @@ class _Choice:
     def on_end(self, text: etx.serving.Text) -> None:
         error = self._error(text)
         if error is not None:
-            self._running.put(error)
+            self._model.put(self._running, error)
             return
-        rest = ""
-        if not self._is_stopped:
-            shown, self._is_stopped = self._stops.add(self._pieces.rest())
-            rest = shown if self._is_stopped else shown + self._stops.rest()
+        rest = self._rest(text)
         reason = "stop" if self._is_stopped or text.end == "end_token" else "length"
-        self._running.put(Piece(
+        self._model.put(self._running, Piece(
             self._number, "".join(self._shown) + rest, self._logprobs(text), reason
         ))
+
+    def _rest(self, text: etx.serving.Text) -> str:
+        """The text that is not shown yet, at its end."""
+        if self._is_decoded_late:
+            return self._model.tokenizer.decode([i for i in text.tokens if i not in self._model.ends])
+        if self._is_stopped:
+            return ""
+        shown, self._is_stopped = self._stops.add(self._pieces.rest())
+        return shown if self._is_stopped else shown + self._stops.rest()
 
     def _error(self, text: etx.serving.Text) -> ApiError | None:
         if self._is_stopped or text.end in ("end_token", "length"):
@@ -193,7 +221,7 @@ class _Choice:
         if not self._is_streamed:
             self._shown.append(shown)
         elif shown or len(text.logprobs) > self._seen:
-            self._running.put(Piece(self._number, shown, self._logprobs(text)))
+            self._model.put(self._running, Piece(self._number, shown, self._logprobs(text)))
 
     def _logprobs(self, text: etx.serving.Text) -> tuple[etx.serving.TokenLogprob, ...]:
         found = tuple(text.logprobs[self._seen:])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-_MOST_PENDING = 16  # tokens of a character that is not complete: more than any character has
+_MOST_PENDING = 64  # tokens that are decoded again and again while no character is complete
+_MOST_BEFORE = 16  # tokens before them that stay with them
 
 
 class Decoder(Protocol):
@@ -13,40 +14,67 @@ class Decoder(Protocol):
 
     def is_silent(self, token_id: int) -> bool: ...
 
+    def is_byte(self, token_id: int) -> bool: ...
+
 
 class TextPieces:
     """Turns tokens into pieces of text. Joined, they are the text of all tokens.
 
     What a token adds depends on the tokens before it: some decoders drop the space at
-    the start of a text, and a character may have several tokens. So the tokens of the
-    last piece are decoded with and without the new ones.
+    the start of a text, and a character may have several tokens. So the last tokens are
+    decoded with the new one. Two things wait for the next token: a character that is not
+    complete, and tokens of one byte, all of which are no text if one of them is none.
     """
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._last: list[int] = []  # tokens of the last pieces
-        self._before = ""  # their text
-        self._new: list[int] = []  # tokens after them
-        self._after = ""  # the text of both
+        self._ids: list[int] = []  # the last tokens
+        self._shown = 0  # characters of their text that are shown
+        self._pending = 0  # tokens at their end that are not shown completely
 
     def add(self, token: int) -> str:
         """The text that is complete with this token, or ""."""
         if self._decoder.is_silent(token):
             return ""
-        self._new.append(token)
-        self._after = self._decoder.decode(self._last + self._new)
-        is_open = self._after.endswith("\ufffd") and len(self._new) < _MOST_PENDING
-        return "" if is_open or len(self._after) <= len(self._before) else self._take()
+        self._ids.append(token)
+        self._pending += 1
+        if self._decoder.is_byte(token):
+            return ""
+        text = self._decoder.decode(self._ids)
+        is_open = text.endswith("\ufffd")
+        end = len(text) - is_open
+        piece = text[self._shown : end]
+        self._shown = max(self._shown, end)
+        if not is_open and piece:
+            self._keep_last(self._pending)
+        elif self._pending > _MOST_PENDING:
+            self._drop_before(text)
+        return piece
 
     def rest(self) -> str:
         """What is left at the end of the text: a character that is not complete."""
-        return self._take()
-
-    def _take(self) -> str:
-        piece = self._after[len(self._before) :]
-        self._last, self._new = self._new, []
-        self._before = self._after = self._decoder.decode(self._last)
+        text = self._decoder.decode(self._ids)
+        piece = text[self._shown :]
+        self._shown = len(text)
         return piece
+
+    def _keep_last(self, count: int) -> None:
+        """After a complete character: forgets tokens now and then."""
+        self._pending = 0
+        if len(self._ids) > _MOST_BEFORE:
+            self._ids = self._ids[-count:]
+            self._shown = len(self._decoder.decode(self._ids))
+
+    def _drop_before(self, text: str) -> None:
+        """In a long run of bytes that are no text: forgets those before the last character,
+        where the text of two parts is that of the whole."""
+        for count in range(1, 5):
+            head, tail = self._ids[:-count], self._ids[-count:]
+            before = self._decoder.decode(head)
+            if before + self._decoder.decode(tail) == text:
+                self._ids, self._pending = tail, count
+                self._shown = max(self._shown - len(before), 0)
+                return
 
 
 class StopStrings:

@@ -24,6 +24,7 @@ LENGTHS = (5, 21, 1, 9, 3, 4, 11, 17, 2, 30)
 
 
 def gemma2():
+    """Its first layer has a window, the second one none."""
     return varied(hf.Gemma2ForCausalLM(hf.Gemma2Config(
         **LAYERS, num_key_value_heads=2, head_dim=16, sliding_window=6
     )))
@@ -31,13 +32,15 @@ def gemma2():
 
 def gpt2():
     return varied(hf.GPT2LMHeadModel(hf.GPT2Config(
-        n_embd=64, n_layer=2, n_head=4, n_positions=64, vocab_size=WORDS
+        n_embd=64, n_layer=1, n_head=4, n_positions=64, vocab_size=WORDS
     )))
 
 
 def stablelm():
     """Of those that make their masks themselves in transformers 4."""
-    return varied(hf.StableLmForCausalLM(hf.StableLmConfig(**LAYERS, num_key_value_heads=4)))
+    return varied(hf.StableLmForCausalLM(hf.StableLmConfig(
+        **{**LAYERS, "num_hidden_layers": 1}, num_key_value_heads=4
+    )))
 
 
 def expected(model, prompt, count, **options):
@@ -70,11 +73,13 @@ def finish(batch):
 
 
 @pytest.mark.parametrize("make", [llama, gemma2, gpt2, stablelm])
-def test_texts_of_different_lengths_share_rows(make, tmp_path):
-    model = make()
-    batch = etx.serving.TextBatch(etx.load(planned(
-        model, tmp_path, max_length=60, max_prompt=8, batch=3, batching="continuous"
-    )).session())
+def test_texts_of_different_lengths_share_rows(make, model, program, tmp_path):
+    if make is not llama:
+        model = make()
+        program = etx.load(planned(
+            model, tmp_path, max_length=60, max_prompt=8, batch=3, batching="continuous"
+        ))
+    batch = etx.serving.TextBatch(program.session())
     torch.manual_seed(3)
     prompts = [ids(1, length) for length in LENGTHS]
     counts = [7 + 5 * (number % 4) for number in range(len(prompts))]
@@ -256,6 +261,20 @@ def test_a_worker_serves_many_threads(model, program):
         assert worker.counts.decode_calls < worker.counts.decode_rows
     for number, prompt in enumerate(prompts):
         assert found[number] == expected(model, prompt, 12)
+
+
+def test_a_step_ends_after_the_callbacks_of_its_texts(program):
+    seen = []
+    with etx.serving.TextWorker(program.session(), on_step=lambda: seen.append("step")) as worker:
+        texts = [
+            worker.add([5, 6], max_new_tokens=4, on_token=lambda text, token: seen.append("token"),
+                       on_end=lambda text: seen.append("end"))
+            for _ in range(2)
+        ]
+        assert all(text.wait(60) for text in texts)
+    assert (seen.count("token"), seen.count("end"), seen[-1]) == (8, 2, "step")
+    # A step has one token of each text, or two where its prompt ends in it.
+    assert 4 <= seen.count("step") <= 10
 
 
 def test_a_full_queue_refuses_and_loses_nothing(program):

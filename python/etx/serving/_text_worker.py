@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .. import _errors
@@ -27,9 +28,19 @@ class TextWorker:
       batch: the TextBatch.
     """
 
-    def __init__(self, session: Session, *, queue: int | None = None) -> None:
-        """Starts the thread; arguments and errors are those of `TextBatch`."""
-        self.batch = TextBatch(session, queue=queue)
+    def __init__(
+        self, session: Session, *, queue: int | None = None,
+        on_step: Callable[[], Any] | None = None,
+    ) -> None:
+        """Starts the thread; errors are those of `TextBatch`.
+
+        Args:
+          session, queue: as of `TextBatch`.
+          on_step: called in the worker's thread after each step, and so after the callbacks
+            of all texts of that step: what they found can be handed over at once. It
+            must not raise.
+        """
+        self.batch, self._on_step = TextBatch(session, queue=queue), on_step
         self._wakes = threading.Condition()
         self._is_closing = False
         self._ends_at: float | None = None
@@ -89,10 +100,14 @@ class TextWorker:
                 if self._ends_at is not None and time.monotonic() >= self._ends_at:
                     self.batch.end_all("cancelled")
                 self.batch.step()
+                if self._on_step is not None:
+                    self._on_step()
         finally:  # whatever happens, nobody waits for ever
             with self._wakes:
                 self._is_closing = True
             self.batch.end_all("failed", _errors.StateError("the worker's thread has ended"))
+            if self._on_step is not None:
+                self._on_step()
 
     def _waits_for_work(self) -> bool:
         """True if there is work; False if there will be none."""

@@ -181,7 +181,7 @@ static bool check_record(etx_method* method, etx_method_record* record,
     record->writes_elements = writes_elements(method, record);
     record->is_idle = is_joined || etx_call_writes_nothing(method, record);
   }
-  return is_joined || !ETX_VERIFIER ||
+  return !ETX_VERIFIER || is_joined ||
          etx_method_check_overlap(method, record, method->kernel_diag) ==
              ETX_OK;
 }

@@ -305,7 +305,7 @@ static const etx_layout_block* choose_layout(etx_method* method,
 
 // True if blocks of so many bytes fit behind the kept ones, which take `kept`.
 static bool fits_behind(const etx_method* method, size_t kept, size_t bytes) {
-  return bytes <= method->kept.size - kept;
+  return kept <= method->kept.size && bytes <= method->kept.size - kept;
 }
 
 size_t etx_scratch_measure(etx_method* method) {

@@ -29,6 +29,7 @@ try:
     from common_calls import (BINARY, LAYERS, LOSSES, PRODUCTS, REDUCTIONS,
                               RESIZING, STATED, UNARY)
     from common_shape_calls import COMPLEX, CREATION, INDEXING, MOVING
+    from function_reasons import INSTEAD
     from model_files import quiet
     from torch.export import Dim
     from torch.utils import _pytree as pytree
@@ -301,7 +302,8 @@ def table(results):
     for name in CALLS:
         fixed, why = cell(results.get((name, "fixed")))
         varying, also = cell(results.get((name, "varying")))
-        text = STATED.get(name) or reason(why or also)
+        instead = INSTEAD.get(name) if fixed == "no" else None
+        text = STATED.get(name) or instead or reason(why or also)
         rows.append(f"| `{name}` | {fixed} | {varying} | {text} |\n")
     return HEAD % torch.__version__.split("+")[0] + "".join(rows)
 

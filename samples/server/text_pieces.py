@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 _MOST_PENDING = 64  # tokens that are decoded again and again while no character is complete
-_MOST_BEFORE = 16  # tokens before them that stay with them
+_MOST_BEFORE = 4  # tokens before them that stay with them
 
 
 class Decoder(Protocol):

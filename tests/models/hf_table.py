@@ -18,7 +18,8 @@ transformers. Models that generate take {steps} steps.
   etx's may be half as large again, and 2 % of the spread.
 * **int8**: logits along the tokens of a model whose weights are rounded in the same way, and
   whose linear layers round their inputs row by row, by PyTorch's functions. The number is the
-  error against that model, at most 2 % of the spread. Tables of embeddings stay floats: a row of
+  error against that model without a cache. It may be half as large again as that of the model
+  with a cache, and 2 % of the spread. Tables of embeddings stay floats: a row of
   whole numbers that is rounded again has many numbers exactly between two steps, where the
   last bit decides, in PyTorch too.
 

@@ -1,5 +1,6 @@
 #include "cli/select/selected_build.h"
 
+#include "cli/select/kernel_names.h"
 #include "exporter/host/sha256.h"
 #include "runtime/built_types.h"
 #include "runtime/program/build_features.h"
@@ -107,12 +108,21 @@ static void find_fingerprint(etx_selected_build* build) {
                         (uint32_t)build->is_narrowed << 2 |
                         (uint32_t)build->has_control_flow << 3 |
                         (uint32_t)build->has_size_programs << 4 |
-                        (uint32_t)build->has_views << 5);
+                        (uint32_t)build->has_views << 5 |
+                        (uint32_t)build->has_index_checks << 6);
   etx_sha256_finish(&hash, digest);
   for (size_t i = 0; i < sizeof build->fingerprint - 1; ++i) {
     build->fingerprint[i] = digits[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
   }
   build->fingerprint[sizeof build->fingerprint - 1] = '\0';
+}
+
+// True if a kernel refuses indices ahead.
+static bool reads_indices(const etx_selected_build* build) {
+  for (size_t i = 0; i < build->count - build->own_count; ++i) {
+    if (etx_kernel_check_name(build->ops[i]->id) != NULL) return true;
+  }
+  return false;
 }
 
 // True if a list of operators was read, which does not say how they are called.
@@ -189,6 +199,7 @@ etx_status etx_selected_build_fill(const etx_selection* selection,
   build->has_size_programs = build->has_size_programs && build->is_dynamic;
   build->has_data_files = (facts->features & ETX_FEATURE_BIT(DATA_FILES)) != 0;
   build->has_views = facts->has_views || has_list(selection);
+  build->has_index_checks = reads_indices(build);
   build->bytes = facts->bytes;
   find_fingerprint(build);
   return ETX_OK;

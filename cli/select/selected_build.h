@@ -34,6 +34,7 @@ typedef struct etx_selected_build {
   bool has_control_flow;
   bool has_data_files;
   bool has_views;
+  bool has_index_checks;
   etx_memory_needed bytes;         // 0: no program was read
   etx_instruction_set widest_set;  // ETX_SET_ANY: no limit
   char fingerprint[17];            // of all above but the bytes, hexadecimal

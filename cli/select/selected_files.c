@@ -13,9 +13,10 @@ static etx_status put(const etx_sink* sink, const char* format, ...) {
   char line[LINE_BYTES];
   va_list list;
   va_start(list, format);
-  etx_format_text_list(line, sizeof line, format, list);
+  const size_t length = etx_format_text_list(line, sizeof line, format, list);
   va_end(list);
-  return etx_sink_write(sink, line, strlen(line));
+  if (length + 1 >= sizeof line) return ETX_OUT_OF_RANGE;  // cut off
+  return etx_sink_write(sink, line, length);
 }
 
 // Where the operators of the application begin.
@@ -140,6 +141,17 @@ static etx_status put_own_kernels(const etx_selected_build* build,
   return put(sink, "\n");
 }
 
+// Parts of a build that a selection may need, for messages of the compiler.
+static const struct {
+  const char* name;
+  const char* what;
+} parts[] = {
+    {"DYNAMIC", "dynamic sizes and control flow"},
+    {"CONTROL_FLOW", "control flow"},
+    {"VIEWS", "views"},
+    {"INDEX_CHECKS", "checks of indices"},
+};
+
 static etx_status write_table(const etx_selected_build* build,
                               const etx_selection* selection,
                               const char* folder, const etx_sink* sink) {
@@ -155,27 +167,22 @@ static etx_status write_table(const etx_selected_build* build,
           "and\n"
           "// etx_program_open takes &etx_selected_kernels.\n\n"
           "#include \"etx_selected.h\"\n\n"));
+  ETX_TRY(
+      put(sink,
+          "_Static_assert((ETX_SELECTED_DTYPES &\n"
+          "                ~ETX_DTYPES_CLOSED((uint32_t)ETX_BUILT_DTYPES)) "
+          "== 0,\n"
+          "               \"this build leaves out element types that the "
+          "selection \"\n"
+          "               \"needs: see ETX_DTYPES in selected.cmake\");\n"));
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i) {
+    ETX_TRY(put(sink,
+                "_Static_assert(!ETX_SELECTED_%s || ETX_%s,\n"
+                "               \"this build leaves out %s, which the \"\n"
+                "               \"selection needs: see ETX_%s\");\n",
+                parts[i].name, parts[i].name, parts[i].what, parts[i].name));
+  }
   ETX_TRY(put(sink,
-              "_Static_assert((ETX_SELECTED_DTYPES &\n"
-              "                ~ETX_DTYPES_CLOSED((uint32_t)ETX_BUILT_DTYPES)) "
-              "== 0,\n"
-              "               \"this build leaves out element types that the "
-              "selection \"\n"
-              "               \"needs: see ETX_DTYPES in selected.cmake\");\n"
-              "_Static_assert(!ETX_SELECTED_DYNAMIC || ETX_DYNAMIC,\n"
-              "               \"this build leaves out dynamic sizes and "
-              "control flow, \"\n"
-              "               \"which the selection needs: see "
-              "ETX_DYNAMIC\");\n"
-              "_Static_assert(!ETX_SELECTED_CONTROL_FLOW || "
-              "ETX_CONTROL_FLOW,\n"
-              "               \"this build leaves out control flow, which the "
-              "selection needs: \"\n"
-              "               \"see ETX_CONTROL_FLOW\");\n"
-              "_Static_assert(!ETX_SELECTED_VIEWS || ETX_VIEWS,\n"
-              "               \"this build leaves out views, which the "
-              "selection needs: see \"\n"
-              "               \"ETX_VIEWS\");\n"
               "_Static_assert(ETX_CELLS,\n"
               "               \"this build does not check the types of "
               "calls: see ETX_CELLS in \"\n"
@@ -236,13 +243,15 @@ static etx_status write_header(const etx_selected_build* build,
   ETX_TRY(
       put(sink,
           "// Parts that the programs need: dynamic sizes; control flow, and\n"
-          "// values and sizes that data decide; data files; views.\n"
+          "// values and sizes that data decide; data files; views; indices.\n"
           "#define ETX_SELECTED_DYNAMIC %i\n"
           "#define ETX_SELECTED_CONTROL_FLOW %i\n"
           "#define ETX_SELECTED_DATA_FILES %i\n"
-          "#define ETX_SELECTED_VIEWS %i\n\n",
+          "#define ETX_SELECTED_VIEWS %i\n"
+          "#define ETX_SELECTED_INDEX_CHECKS %i\n\n",
           (int64_t)build->is_dynamic, (int64_t)build->has_control_flow,
-          (int64_t)build->has_data_files, (int64_t)build->has_views));
+          (int64_t)build->has_data_files, (int64_t)build->has_views,
+          (int64_t)build->has_index_checks));
   ETX_TRY(put(sink,
               "// 1: has only what traces of calls have reached (etx select "
               "--narrow).\n"
@@ -318,6 +327,7 @@ static etx_status write_cmake(const etx_selected_build* build,
   ETX_TRY(put_part(sink, "CONTROL_FLOW", build->has_control_flow));
   ETX_TRY(put_part(sink, "SIZE_PROGRAMS", build->has_size_programs));
   ETX_TRY(put_part(sink, "VIEWS", build->has_views));
+  ETX_TRY(put_part(sink, "INDEX_CHECKS", build->has_index_checks));
   ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
   ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
   ETX_TRY(put_part(sink, "CELLS", true));
@@ -355,6 +365,9 @@ static etx_status write_arguments(const etx_selected_build* build,
     ETX_TRY(put(sink, "-DETX_SIZE_PROGRAMS=0\n"));
   }
   if (!build->has_views) ETX_TRY(put(sink, "-DETX_VIEWS=0\n"));
+  if (!build->has_index_checks) {
+    ETX_TRY(put(sink, "-DETX_INDEX_CHECKS=0\n"));
+  }
   ETX_TRY(put(sink,
               "-DETX_CELLS=1\n"
               "\"-DETX_SELECTED_LOOPS=<etx_selected_loops.h>\"\n"));

@@ -51,6 +51,13 @@
 #define ETX_VIEWS 1
 #endif
 
+// ETX_INDEX_CHECKS: indices out of range are refused before the first write of
+// state (runtime/run/state_checks.h). Without it the kernel that reads an index
+// refuses it, as always, and state that was written before is torn.
+#ifndef ETX_INDEX_CHECKS
+#define ETX_INDEX_CHECKS 1
+#endif
+
 // ETX_CELLS: the check that a program calls operators only with the element
 // types that a selected kernel table states (runtime/kernel.h). A build that
 // has all loops of its types needs no such check, so that small builds leave it

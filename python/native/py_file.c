@@ -97,23 +97,15 @@ static etx_status open_checked(etx_py_file* file, const char* path,
   return status;
 }
 
+// Opens with the options, to which it adds kernels, data files and threads.
 static bool open_module(etx_py_file* file, const char* path, PyObject* data,
-                        bool keeps_plan, size_t resident_bytes, bool in_memory,
-                        etx_diag* diag) {
+                        etx_module_options options, etx_diag* diag) {
   const char** paths = NULL;
-  size_t count = 0;
   etx_status status = ETX_OK;
-  if (!paths_of(data, &paths, &count)) return false;
-  const etx_limits limits = {.keeps_plan = keeps_plan};
-  const etx_module_options options = {
-      .kernels = file->kernels.rows == NULL ? NULL : &file->kernels.table,
-      .limits = &limits,
-      .data_paths = paths,
-      .data_path_count = count,
-      .parallel = file->pool_memory == NULL ? NULL : &file->pool.parallel,
-      .resident_bytes = resident_bytes,
-      .in_memory = in_memory,
-  };
+  if (!paths_of(data, &paths, &options.data_path_count)) return false;
+  options.data_paths = paths;
+  if (file->kernels.rows != NULL) options.kernels = &file->kernels.table;
+  if (file->pool_memory != NULL) options.parallel = &file->pool.parallel;
   Py_BEGIN_ALLOW_THREADS status = open_checked(file, path, &options, diag);
   Py_END_ALLOW_THREADS PyMem_Free((void*)paths);
   if (status == ETX_OK) return true;
@@ -150,10 +142,13 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
     Py_DECREF((PyObject*)file);
     return NULL;
   }
+  const etx_limits limits = {.keeps_plan = keeps_plan != 0};
+  const etx_module_options options = {
+      .limits = &limits,
+      .resident_bytes = resident < 0 ? 0 : (size_t)resident,
+      .in_memory = in_memory != 0};
   if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
-      !open_module(file, path, data, keeps_plan != 0,
-                   resident < 0 ? 0 : (size_t)resident, in_memory != 0,
-                   &diag)) {
+      !open_module(file, path, data, options, &diag)) {
     close_threads(file);
     etx_kernel_set_close(&file->kernels);
     Py_DECREF((PyObject*)file);

@@ -3,7 +3,8 @@
 #ifndef ETX_RUNTIME_MODULE_MODULE_FILE_H
 #define ETX_RUNTIME_MODULE_MODULE_FILE_H
 
-#include "runtime/module/module.h"
+#include "format/base/diag.h"
+#include "runtime/module/module_memory.h"
 
 // malloc and free.
 extern const etx_module_memory etx_module_heap;

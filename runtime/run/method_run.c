@@ -119,7 +119,7 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
   method->kernel_diag->status = ETX_OK;
   etx_status status = ETX_OK;
   size_t end = 0;
-  if (etx_state_checks_exist(method)) {
+  if (ETX_INDEX_CHECKS && etx_state_checks_exist(method)) {
     end = run_up_to_state(method, &status, diag);
     if (status != ETX_OK && end == method->first_state_step) return status;
   }
@@ -153,7 +153,7 @@ static etx_status run_ready(etx_method* method, etx_diag* diag) {
     ETX_TRY(method->once->run(method, diag));
   }
   copy_planned_inputs(method);
-  if (method->has_new_steps) etx_state_checks_find(method);
+  if (ETX_INDEX_CHECKS && method->has_new_steps) etx_state_checks_find(method);
   ETX_TRY(ETX_CONTROL_FLOW && etx_method_has_flow(method)
               ? etx_run_chains(method, diag)
               : run_steps(method, diag));

@@ -213,7 +213,8 @@ static etx_status run_parts(chain_run* r, etx_diag* diag) {
     etx_status status = method->observer == NULL
                             ? run_steps(method, &r->at, end)
                             : run_steps_observed(method, &r->at, end);
-    if (status == ETX_OK && r->asks && end == method->first_state_step) {
+    if (ETX_INDEX_CHECKS && status == ETX_OK && r->asks &&
+        end == method->first_state_step) {
       r->asks = false;
       ETX_TRY(etx_state_checks_run(method, diag));
       continue;

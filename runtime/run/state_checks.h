@@ -17,7 +17,7 @@ void etx_state_checks_find(etx_method* method);
 
 // True if there are some.
 static inline bool etx_state_checks_exist(const etx_method* method) {
-  return method->first_check != ETX_NO_INDEX;
+  return ETX_INDEX_CHECKS && method->first_check != ETX_NO_INDEX;
 }
 
 // Asks them. The steps in front of `first_state_step` must have run. Reports

@@ -250,7 +250,7 @@ class Checks:
                in self.done.stderr, self.done.stderr)
         again = self.select("described", names, "--ops", ops)
         table = (again / "etx_selected.c").read_text()
-        expect("{&my_scale_out.op, my_scale_out_prepare, NULL}" in table, table)
+        expect("{&my_scale_out.op, my_scale_out_prepare, NULL, NULL}" in table, table)
         other = self.folder / "other.ops"
         other.write_text(ops.read_text().replace("sizes: x\n", "sizes: [x.0]\n", 1))
         self.select("differing", plan, "--ops", other, code=2)

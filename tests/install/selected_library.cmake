@@ -6,6 +6,7 @@ set(configure ${CMAKE_COMMAND} -S ${SOURCE}/../.. -B ${WORK}/build -G ${GENERATO
   -DCMAKE_C_COMPILER=${CC} -DETX_SHARED=ON -DETX_WERROR=ON)
 execute_process(COMMAND ${configure} -DETX_SELECTED=${WORK}/none
   RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE errors)
+string(REGEX REPLACE "[ \n]+" " " errors "${errors}")  # lines break by length
 if(result EQUAL 0 OR NOT errors MATCHES "has no selected.cmake")
   message(FATAL_ERROR "a folder without a selection is not refused:\n${errors}")
 endif()

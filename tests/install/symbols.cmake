@@ -4,6 +4,8 @@
 #   -DKEPT=ffi_functions.txt -P symbols.cmake
 cmake_policy(VERSION 3.20)
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE text)
+# Some linkers list the version itself, as an absolute symbol.
+string(REGEX REPLACE "[^\n]* A ETX_[^\n]*\n" "" text "${text}")
 string(REGEX MATCHALL "[A-Za-z0-9_]+@@ETX_[0-9.]+" symbols "${text}")
 string(REGEX MATCHALL "\n[^\n]* [TDRBWV] [^\n]*" all "\n${text}")
 list(LENGTH symbols versioned)

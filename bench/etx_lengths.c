@@ -30,10 +30,12 @@ typedef struct encoder_program {
 
 static etx_status load_encoder(encoder_program* e, const char* path,
                                const etx_parallel* parallel, etx_diag* diag) {
-  const etx_module_options options = {.parallel = parallel,
-                                      .resident_bytes = e->resident_bytes};
+  const etx_module_options options = {.parallel = parallel};
   etx_planned_memory allocator;
   ETX_TRY(etx_module_open(&e->module, path, &options, diag));
+  if (e->resident_bytes > 0) {
+    ETX_TRY(etx_module_limit_resident(&e->module, e->resident_bytes, diag));
+  }
   ETX_TRY(etx_module_shared_open(&e->shared, &e->module, diag));
   ETX_TRY(etx_module_shared_allocator(&e->shared, "forward", &allocator, diag));
   ETX_TRY(etx_module_load_method(&e->module, "forward", &allocator, diag));

@@ -113,6 +113,17 @@ static bool open_module(etx_py_file* file, const char* path, PyObject* data,
   return false;
 }
 
+static bool limit_resident(etx_py_file* file, Py_ssize_t bytes,
+                           etx_diag* diag) {
+  if (bytes <= 0) return true;
+  const etx_status status =
+      etx_module_limit_resident(&file->module, (size_t)bytes, diag);
+  if (status == ETX_OK) return true;
+  etx_module_close(&file->module);
+  etx_py_fail(status, diag, NULL);
+  return false;
+}
+
 // File(path: bytes, threads: int, data: tuple[bytes, ...], regions: bool,
 //      keeps_plan: bool, kernels: tuple[bytes, ...], resident_bytes: int,
 //      in_memory: bool)
@@ -143,12 +154,11 @@ static PyObject* file_new(PyTypeObject* type, PyObject* args,
     return NULL;
   }
   const etx_limits limits = {.keeps_plan = keeps_plan != 0};
-  const etx_module_options options = {
-      .limits = &limits,
-      .resident_bytes = resident < 0 ? 0 : (size_t)resident,
-      .in_memory = in_memory != 0};
+  const etx_module_options options = {.limits = &limits,
+                                      .in_memory = in_memory != 0};
   if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
-      !open_module(file, path, data, options, &diag)) {
+      !open_module(file, path, data, options, &diag) ||
+      !limit_resident(file, resident, &diag)) {
     close_threads(file);
     etx_kernel_set_close(&file->kernels);
     Py_DECREF((PyObject*)file);

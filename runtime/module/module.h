@@ -48,10 +48,6 @@ typedef struct etx_module_options {
   // Threads for its kernels, such as a pool's (runtime/threads/), which must
   // outlive the module. NULL: what the limits say, or one.
   const etx_parallel* parallel;
-  // Bytes at the start of the file that stay in memory once they were read;
-  // what is behind them is let go after each instruction that read it
-  // (resident_limit.h). 0: all of the file stays. For files opened by path.
-  size_t resident_bytes;
   // Reads the files into memory instead of mapping them: changes of the files
   // afterwards have no effect. The bytes come from `memory`, and processes do
   // not share them.
@@ -99,8 +95,7 @@ typedef struct etx_module_shared {
 ETX_MUST_USE etx_status etx_module_open(etx_module* module, const char* path,
                                         const etx_module_options* options,
                                         etx_diag* diag);
-// The same for bytes that the caller keeps (aligned to 16). ETX_BAD_ARGUMENT:
-// the options have `resident_bytes`.
+// The same for bytes that the caller keeps (aligned to 16).
 ETX_MUST_USE etx_status etx_module_open_bytes(etx_module* module,
                                               etx_bytes file,
                                               const etx_module_options* options,
@@ -109,6 +104,14 @@ ETX_MUST_USE etx_status etx_module_open_bytes(etx_module* module,
 // closed last: methods, scratch and temporary memory of its own, so that
 // another thread may run them.
 void etx_module_share(etx_module* module, const etx_module* owner);
+
+// Keeps only the first bytes of the file in memory, at least one, while its
+// methods run (resident_limit.h): those loaded afterwards, and those of modules
+// that share the file afterwards. ETX_BAD_ARGUMENT: the file is not mapped, but
+// was given as bytes or read into memory, or `kept_bytes` is 0.
+ETX_MUST_USE etx_status etx_module_limit_resident(etx_module* module,
+                                                  size_t kept_bytes,
+                                                  etx_diag* diag);
 
 // Gives all memory back and unmaps the files. The module's sessions are closed
 // before.

@@ -264,7 +264,9 @@ static etx_status load_method(etx_module* module, const char* name,
   }
   entry->next = module->methods;
   module->methods = entry;
-  etx_resident_limit_observe(&module->resident, &entry->method);
+  if (module->resident.observe != NULL) {
+    module->resident.observe(&module->resident, &entry->method);
+  }
   return ETX_OK;
 }
 

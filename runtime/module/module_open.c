@@ -89,13 +89,6 @@ static etx_status open_bytes(etx_module* module, etx_bytes file,
 etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
                                  const etx_module_options* options,
                                  etx_diag* diag) {
-  if (options != NULL && options->resident_bytes != 0) {
-    return etx_diag_seal(
-        diag, etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                            "'resident_bytes' is %z, but only a file that is "
-                            "opened by its path can leave memory; set it to 0",
-                            options->resident_bytes));
-  }
   return etx_diag_seal(diag, open_bytes(module, file, options, diag));
 }
 
@@ -107,18 +100,10 @@ static etx_status open_path(etx_module* module, const char* path,
   const etx_module_memory memory = options == NULL || options->memory == NULL
                                        ? etx_module_heap
                                        : *options->memory;
-  if (in_memory && options->resident_bytes != 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "a file that is read into memory cannot leave it; set "
-                         "'resident_bytes' to 0 or map the file");
-  }
   ETX_TRY(open_file(path, in_memory, &memory, &file, diag));
   const etx_status status = open_bytes(module, file, options, diag);
   if (status == ETX_OK) {
     module->owns_file = true;
-    if (options != NULL && options->resident_bytes != 0) {
-      etx_resident_limit_init(&module->resident, file, options->resident_bytes);
-    }
     return ETX_OK;
   }
   close_file(file, in_memory, &memory);
@@ -136,9 +121,8 @@ void etx_module_share(etx_module* module, const etx_module* owner) {
   module->program = owner->program;
   module->memory = owner->memory;
   module->file = owner->file;
-  if (owner->resident.released.size == 0) return;
-  etx_resident_limit_init(&module->resident, owner->file,
-                          owner->file.size - owner->resident.released.size);
+  module->resident = owner->resident;
+  module->resident.observer.context = &module->resident;
 }
 
 void etx_module_close(etx_module* module) {
@@ -197,7 +181,9 @@ static etx_status execute(etx_module* module, const char* name,
   for (size_t i = 0; i < input_count; ++i) {
     ETX_TRY(etx_method_set_value(method, i, &inputs[i], diag));
   }
-  etx_resident_limit_observe(&module->resident, method);
+  if (module->resident.observe != NULL) {
+    module->resident.observe(&module->resident, method);
+  }
   return etx_method_run(method, diag);
 }
 

@@ -52,6 +52,7 @@ void etx_resident_limit_init(etx_resident_limit* limit, etx_bytes file,
   if (kept == file.size) return;
   limit->observer = (etx_run_observer){before_call, after_call, limit};
   limit->released = (etx_bytes){file.data + kept, file.size - kept};
+  limit->observe = etx_resident_limit_observe;
 }
 
 void etx_resident_limit_observe(etx_resident_limit* limit, etx_method* method) {

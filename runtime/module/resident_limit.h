@@ -14,7 +14,7 @@
 //   etx_resident_limit_observe(&limit, &method);
 //   etx_method_run(&method, &diag);
 //
-// etx_module_options.resident_bytes does the same for the methods of a module.
+// etx_module_limit_resident does the same for the methods of a module.
 //
 // Memory   resident is what is kept, and the weights that one instruction reads
 // Results  bit-equal. Parallel regions are not used (runtime/regions.h)
@@ -26,12 +26,16 @@
 #include "runtime/method.h"
 
 // What of a mapped file stays. All zero: all of it.
-typedef struct etx_resident_limit {
+typedef struct etx_resident_limit etx_resident_limit;
+struct etx_resident_limit {
   etx_run_observer observer;      // that lets go of weights; private
   etx_bytes released;             // the end of the file, which does not stay
   const etx_run_observer* inner;  // called for each instruction too, such as a
                                   // profile's; NULL: none
-} etx_resident_limit;
+  // etx_resident_limit_observe; NULL: there is no limit. A pointer, so that an
+  // image that never limits anything does not link it.
+  void (*observe)(etx_resident_limit* limit, etx_method* method);
+};
 
 // `file` is a read-only mapping of a file: memory of another kind would lose
 // its content. Its first `kept_bytes` stay. File and limit stay where they are

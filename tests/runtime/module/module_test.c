@@ -371,11 +371,12 @@ static void a_file_may_leave_memory(void** state) {
   start(&f, true);
   write_file(path, test_file(f.p));
   etx_module_close(&f.module);
-  f.options.resident_bytes = 1;
   assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+  assert_ok(etx_module_limit_resident(&f.module, 1, &diag));
   etx_module shared;
   etx_module_share(&shared, &f.module);
   assert_int_equal(shared.resident.released.size, f.module.file.size - 1);
+  assert_ptr_equal(shared.resident.observer.context, &shared.resident);
   etx_module_close(&shared);
   add(&f, 4);
   add(&f, 4);
@@ -390,13 +391,21 @@ static void a_file_may_leave_memory(void** state) {
 static void bytes_of_a_caller_stay(void** state) {
   (void)state;
   module_fixture f;
-  etx_module module;
   start(&f, true);
-  f.options.resident_bytes = 1;
-  assert_refused(
-      etx_module_open_bytes(&module, test_file(f.p), &f.options, &diag),
-      ETX_BAD_ARGUMENT, "'resident_bytes' is 1");
+  assert_refused(etx_module_limit_resident(&f.module, 1, &diag),
+                 ETX_BAD_ARGUMENT, "only a file that the module has mapped");
+  etx_module_close(&f.module);
+  char path[] = "/tmp/etx_module_XXXXXX";
+  write_file(path, test_file(f.p));
+  f.options.in_memory = true;
+  assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+  assert_refused(etx_module_limit_resident(&f.module, 1, &diag),
+                 ETX_BAD_ARGUMENT, "only a file that the module has mapped");
+  assert_refused(etx_module_limit_resident(&f.module, 0, &diag),
+                 ETX_BAD_ARGUMENT, "give 1 or more");
+  add(&f, 4);
   end(&f);
+  remove(path);
 }
 
 int main(void) {

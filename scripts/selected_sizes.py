@@ -53,15 +53,15 @@ LIMITS = {
     ("add", "no messages, no verifier"): (31200, 311000),
     ("gru", "no messages"): (87000, 500000),
     ("gru", "no messages, no verifier"): (78000, 421000),
-    ("stateful", "no messages"): (67200, 446000),
-    ("translator", "all parts"): (198000, 849000),
+    ("stateful", "no messages"): (68000, 451000),
+    ("translator", "all parts"): (199500, 863000),
 }
 # The most bytes of an executable, by program and parts.
 EXECUTABLES = {
-    ("add", "all parts"): 96000,
+    ("add", "all parts"): 97000,
     ("add", "no messages"): 66000,
-    ("translator", "all parts"): 243000,
-    ("translator", "no messages"): 200000,
+    ("translator", "all parts"): 245000,
+    ("translator", "no messages"): 204000,
 }
 
 

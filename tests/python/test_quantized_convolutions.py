@@ -88,6 +88,7 @@ def check(model: nn.Module, x: torch.Tensor, tmp_path, quantize: str = "int8",
 ], ids=str)
 def test_a_layer_computes_with_rounded_weights(layer, shape, tmp_path):
     torch.manual_seed(5)
+    layer.reset_parameters()  # weights of this seed: one on a tie may round either way
     report, _ = check(layer, torch.randn(shape), tmp_path)
     weights = [row for row in report["quantized"] if row["name"] == "weight"]
     assert [row["kind"] for row in weights] == ["int8w"]

@@ -86,14 +86,14 @@ typedef struct etx_size_program {
   size_t number_count;      // of numbers
   size_t expression_count;  // that are in use
   uint32_t first_sized;  // in the list of tensors: see etx_size_tensor, `next`
-  uint32_t first_view;   // the next three begin further parts of the list
-  uint32_t first_alike;
-  uint32_t first_alike_block;
-  uint8_t flow;        // bits of the method's flow when it was built
-  bool has_new_steps;  // a step differs from that of the phase before
-  bool is_tried;       // building was tried
-  bool is_used;        // building succeeded
-  bool is_attached;    // equal tensors have the sizes of the first of them
+  uint32_t first_view;   // of the views in that list
+  uint32_t first_alike;  // of tensors whose sizes are those of another one
+  uint32_t first_alike_block;  // of those among them with bytes of their own
+  uint8_t flow;                // bits of the method's flow when it was built
+  bool has_new_steps;          // a step differs from that of the phase before
+  bool is_tried;               // building was tried
+  bool is_used;                // building succeeded
+  bool is_attached;  // equal tensors have the sizes of the first of them
 } etx_size_program;
 
 // Called before and after each kernel, for profiling. The call has the operator

@@ -303,6 +303,7 @@ static void casts_take_the_type_of_out(void** unused) {
 // ---- sizes that contain a symbol ----
 
 static void equal_symbols_broadcast(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::add.out");
   asker_tensor(&a, F32, DIMS(asker_affine(&a, 1, 0), 4));
@@ -322,6 +323,7 @@ static void a_symbol_does_not_equal_a_number(void** unused) {
 }
 
 static void slices_up_to_a_symbol_have_its_size(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::slice_copy.Tensor_out");
   asker_tensor(&a, F32, DIMS(10));
@@ -334,6 +336,7 @@ static void slices_up_to_a_symbol_have_its_size(void** unused) {
 }
 
 static void slices_of_symbols_count_from_the_end(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::slice_copy.Tensor_out");
   asker_tensor(&a, F32, DIMS(asker_affine(&a, 1, 0)));
@@ -346,6 +349,7 @@ static void slices_of_symbols_count_from_the_end(void** unused) {
 }
 
 static void views_divide_symbols(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::view_copy.out");
   asker_tensor(&a, F32, DIMS(asker_affine(&a, 1, 0), 12));
@@ -355,6 +359,7 @@ static void views_divide_symbols(void** unused) {
 }
 
 static void strided_convolution_halves_an_even_symbol(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::convolution.out");
   asker_tensor(&a, F32, DIMS(1, 2, asker_affine(&a, 2, 0)));
@@ -371,6 +376,7 @@ static void strided_convolution_halves_an_even_symbol(void** unused) {
 }
 
 static void convolutions_of_bytes_take_images_of_any_size(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   const etx_dim images = asker_affine(&a, 1, 0);
   asker_begin(&a, "etx::convolution_u8.out");
@@ -395,6 +401,7 @@ static void convolutions_of_bytes_take_images_of_any_size(void** unused) {
 }
 
 static void ranges_end_at_symbols(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::arange.start_out");
   asker_integer(&a, 1);
@@ -406,6 +413,7 @@ static void ranges_end_at_symbols(void** unused) {
 }
 
 static void a_join_adds_symbols(void** unused) {
+  if (!ETX_DYNAMIC) skip();  // no arithmetic of symbols
   (void)unused;
   asker_begin(&a, "aten::cat.out");
   asker_tensor(&a, F32, DIMS(asker_affine(&a, 1, 0), 3));

@@ -154,8 +154,8 @@ check_budget size-small/kernels.so 783000
 check_budget size-all/core-format-alone.so 101500
 check_budget size-all/core-image 86000
 check_budget size-silent/core-image 60500
-check_budget image-static/core-image 24648
-check_budget image-least/core-image 15080
+check_budget image-static/core-image 25880
+check_budget image-least/core-image 16312
 
 if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
   for name in optimized quantized; do

@@ -188,6 +188,7 @@ static void loading_does_not_write_scratch(void** state) {
   end(&f);
 }
 
+// Writes a new file, whose path goes to `path`.
 static void write_file(char* path, etx_bytes file) {
   const int out = mkstemp(path);
   assert_true(out >= 0);
@@ -219,17 +220,6 @@ static void a_file_is_mapped_and_closed(void** state) {
   test_program_end(p);
 }
 
-// The allocator fails after 0, 1, 2... blocks until there are enough. Each
-// failure is reported, and all blocks are freed.
-// Writes the program of a fixture to a new file, whose path goes to `path`.
-static void write_program(const module_fixture* f, char* path) {
-  const etx_bytes bytes = test_file(f->p);
-  const int descriptor = mkstemp(path);
-  assert_true(descriptor >= 0);
-  assert_true(write(descriptor, bytes.data, bytes.size) == (ssize_t)bytes.size);
-  close(descriptor);
-}
-
 // A mapped file would end the process with SIGBUS when it has become shorter.
 static void a_file_in_memory_may_change(void** state) {
   (void)state;
@@ -237,7 +227,7 @@ static void a_file_in_memory_may_change(void** state) {
   char path[] = "/tmp/etx_module_XXXXXX";
   start(&f, true);
   etx_module_close(&f.module);
-  write_program(&f, path);
+  write_file(path, test_file(f.p));
   f.options.in_memory = true;
   assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
   assert_int_equal(f.heap.live, 1);
@@ -268,7 +258,7 @@ static void no_memory_for_a_file_is_said(void** state) {
   char path[] = "/tmp/etx_module_XXXXXX";
   start(&f, true);
   etx_module_close(&f.module);
-  write_program(&f, path);
+  write_file(path, test_file(f.p));
   f.options.in_memory = true;
   f.heap.most = f.heap.taken;
   if (f.heap.most == 0) f.heap.most = f.heap.taken = 1;
@@ -278,6 +268,8 @@ static void no_memory_for_a_file_is_said(void** state) {
   end(&f);
 }
 
+// The allocator fails after 0, 1, 2... blocks until there are enough. Each
+// failure is reported, and all blocks are freed.
 static void too_little_memory_frees_all_blocks(void** state) {
   (void)state;
   module_fixture f;

@@ -245,18 +245,27 @@ def test_export_refuses_what_continuous_batches_do_not_have(options, model):
 def test_a_worker_serves_many_threads(model, program):
     prompts = [ids(1, length) for length in LENGTHS] * 3
     found: dict[int, list[int]] = {}
+    # The first text holds the worker until every client has added its own: else a client
+    # may be served before the next one comes, and no rows are shared.
+    all_added = threading.Barrier(len(prompts) + 1)
 
     def client(number):
         text = worker.add(prompts[number][0].numpy(), max_new_tokens=12)
+        all_added.wait(60)
         assert text.wait(60)
         found[number] = text.tokens
 
+    def hold(text, token):
+        all_added.wait(60)
+
     with etx.serving.TextWorker(program.session()) as worker:
+        first = worker.add([5], max_new_tokens=1, on_token=hold)
         threads = [threading.Thread(target=client, args=(n,)) for n in range(len(prompts))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        assert first.end == "length"
         # Rows were shared: a decode for each text alone would be more.
         assert worker.counts.decode_calls < worker.counts.decode_rows
     for number, prompt in enumerate(prompts):

@@ -10,10 +10,11 @@
 #include <stdint.h>
 
 // The rounds of a suite that draws its inputs: `count`; a fifth under an
-// emulator, where each takes twenty times as long; a third under a sanitizer.
+// emulator, where each takes twenty times as long; a third under a sanitizer, or
+// compiled for size.
 #if defined ETX_TEST_EMULATED
 #define TEST_ROUNDS(count) (((count) + 4) / 5)
-#elif defined ETX_TEST_SANITIZED
+#elif defined ETX_TEST_SANITIZED || defined __OPTIMIZE_SIZE__
 #define TEST_ROUNDS(count) (((count) + 2) / 3)
 #else
 #define TEST_ROUNDS(count) (count)

@@ -297,8 +297,10 @@ static etx_status init(etx_method* method, const etx_program* program,
 etx_status etx_method_init(etx_method* method, const etx_program* program,
                            etx_text name, const etx_method_memory* memory,
                            const etx_missing_sink* missing, etx_diag* diag) {
-  return etx_diag_seal(diag,
-                       init(method, program, name, memory, missing, diag));
+  const etx_status status =
+      init(method, program, name, memory, missing, diag);
+  etx_leave_wide_registers();
+  return etx_diag_seal(diag, status);
 }
 
 void etx_method_seed(etx_method* method, uint64_t seed) {

@@ -5,6 +5,7 @@
 #define ETX_RUNTIME_RUN_METHOD_RUN_H
 
 #include "runtime/method.h"
+#include "runtime/wide_registers.h"
 
 // Runs the steps from `first` to `end`. Returns the position of the one that
 // failed, or `end`.
@@ -24,6 +25,7 @@ static inline etx_status etx_method_enter(etx_method* method, etx_diag* diag) {
 }
 
 static inline void etx_method_leave(etx_method* method) {
+  etx_leave_wide_registers();
   __atomic_store_n(&method->busy, 0u, __ATOMIC_RELEASE);
 }
 

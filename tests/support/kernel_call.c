@@ -5,6 +5,7 @@
 
 #include "format/tensor/layout.h"
 #include "runtime/shapes/call_shape.h"
+#include "runtime/wide_registers.h"
 
 static void* take(test_call* c, size_t bytes) {
   void* block = calloc(1, bytes == 0 ? 1 : bytes);
@@ -217,7 +218,9 @@ etx_status test_call_run(test_call* c, etx_dtype dtype) {
   ETX_TRY(etx_kernel_prepare(kernel, &c->call));
   if (c->call.temporary_bytes > stated) return ETX_INTERNAL;
   c->call.temporary = take(c, c->call.temporary_bytes);
-  return c->call.run(&c->call);
+  const etx_status status = c->call.run(&c->call);
+  etx_leave_wide_registers();
+  return status;
 }
 
 const etx_tensor* test_call_result(const test_call* c, size_t index) {

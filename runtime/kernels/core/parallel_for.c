@@ -1,5 +1,7 @@
 #include "runtime/kernels/core/parallel_for.h"
 
+#include "runtime/wide_registers.h"
+
 enum {
   // With fewer operations, waking other threads costs more than it gains.
   MIN_WORK = 200000,
@@ -32,6 +34,7 @@ static void run_guarded(void* argument, size_t i) {
   (void)__atomic_fetch_add(&guarded->squares, i * i, __ATOMIC_RELAXED);
 #endif
   guarded->task(guarded->argument, i);
+  etx_leave_wide_registers();
 }
 
 #ifndef NDEBUG

@@ -237,7 +237,8 @@ static void multiply_transposed(const query_tile* t, const score_block* s,
                         .rows = s->rows,
                         .taps = taps,
                         .lanes = s->count,
-                        .starts = first == 0};
+                        .starts = first == 0,
+                        .prefetches_rows = true};
     if (first == 0) etx_attention_prefetch(&b, ahead);
     t->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
     first += TRANSPOSED_TAPS;

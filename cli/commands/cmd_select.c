@@ -71,6 +71,31 @@ static bool ends_with(const char* path, const char* end) {
   return size > end_size && strcmp(path + size - end_size, end) == 0;
 }
 
+// Names the methods that have delegates. A program without any other method is
+// refused.
+static etx_status check_delegates(const etx_pte* pte, const char* path,
+                                  etx_diag* diag) {
+  const size_t methods = etx_pte_plan_count(pte);
+  size_t refused = 0;
+  for (size_t i = 0; i < methods; ++i) {
+    const etx_pte_plan plan = etx_pte_plan_at(pte, i);
+    const size_t count = etx_pte_delegate_count(&plan);
+    if (count == 0) continue;
+    const etx_text method = etx_pte_plan_name(&plan);
+    const etx_text first = etx_pte_delegate_at(&plan, 0).id;
+    ++refused;
+    fprintf(stderr,
+            "etx select: %s: method '%.*s' has %zu delegate%s (first: '%.*s'), "
+            "which etx does not run: it refuses the method when it is loaded\n",
+            path, (int)method.size, method.data, count, etx_plural(count),
+            (int)first.size, first.data);
+  }
+  if (refused == 0 || refused < methods) return ETX_OK;
+  return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                       "no method of the file runs in etx; export them without "
+                       "to_backend and without a partitioner");
+}
+
 static etx_status add_program(select_inputs* inputs, etx_pool* pool,
                               etx_diag* diag) {
   etx_selected_programs* const all = &inputs->programs;
@@ -83,6 +108,7 @@ static etx_status add_program(select_inputs* inputs, etx_pool* pool,
   ETX_TRY(
       etx_program_open(program, file->program, &etx_all_kernels, NULL, diag));
   all->paths[all->count++] = to.path;
+  ETX_TRY(check_delegates(&program->pte, inputs->path, diag));
   ETX_TRY(
       etx_described_add_program(&inputs->described, pool, &program->pte, diag));
   return etx_select_program(program, &to, diag);

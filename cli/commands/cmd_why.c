@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
+#include "cli/base/plural.h"
 #include "cli/json/json_value.h"
 #include "cli/program/instruction_source.h"
 #include "cli/program/pte_file.h"
@@ -34,8 +35,9 @@ typedef struct why_search {
   const why_options* options;
   const char* path;  // of the file that is being searched
   etx_instruction_source source;
-  size_t count;   // of calls found
-  json_t* calls;  // a list with --json, else NULL
+  size_t count;      // of calls found
+  size_t delegates;  // of all files
+  json_t* calls;     // a list with --json, else NULL
 } why_search;
 
 // True if the operator has the name that was asked for, or has it with another
@@ -79,6 +81,7 @@ static void search_plan(why_search* search, const etx_pte_plan* plan) {
   const etx_text method = etx_pte_plan_name(plan);
   etx_pte_cursor cursor = {0, 0, {0, 0}};
   etx_pte_instruction call;
+  search->delegates += etx_pte_delegate_count(plan);
   for (size_t i = 0; etx_pte_instruction_next(plan, &cursor, &call); ++i) {
     if (call.kind != ETX_PTE_KERNEL_CALL) continue;
     const etx_pte_operator op = etx_pte_operator_at(plan, (size_t)call.index);
@@ -128,6 +131,13 @@ static etx_exit find_calls(const why_options* options) {
   fprintf(stderr, "etx why: no instruction of %s calls '%s'\n",
           options->paths.count == 1 ? options->paths.items[0] : "these files",
           options->op);
+  if (search.delegates > 0) {
+    fprintf(stderr,
+            "etx why: what the %zu delegate%s of methods compute%s is not "
+            "known\n",
+            search.delegates, etx_plural(search.delegates),
+            search.delegates == 1 ? "s" : "");
+  }
   return ETX_EXIT_REFUSED;
 }
 

@@ -5,6 +5,7 @@
 #include "tests/support/short_kernel_table.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/assert_message.h"
+#include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -106,6 +107,20 @@ static void slots_that_become_two_views(void** state) {
   needs_control_flow(p, "depends on data");
 }
 
+static void views_of_values(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  const int two = test_int(p, 2);
+  const int sizes = test_ints(p, ARGS(two));
+  const int view = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2));
+  test_call(p, "executorch_prim::et_view", "default", ARGS(x, sizes, view));
+  needs_part(p, ETX_VIEWS, ETX_MISSING_OPERATOR,
+             "operator 'executorch_prim::et_view.default' of instruction 1 of "
+             "method 'forward' is missing");
+}
+
 static void outputs_without_memory(void** state) {
   (void)state;
   int x = 0;
@@ -175,7 +190,8 @@ int main(void) {
       cmocka_unit_test(dynamic_integers),
       cmocka_unit_test(branches),
       cmocka_unit_test(moves),
-      cmocka_unit_test(slots_that_become_two_views),
+      unit_test_with(ETX_VIEWS, slots_that_become_two_views),
+      cmocka_unit_test(views_of_values),
       cmocka_unit_test(outputs_without_memory),
       cmocka_unit_test(a_static_method_runs_in_every_build),
       cmocka_unit_test(invalid_programs_are_refused),

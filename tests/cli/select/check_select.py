@@ -48,6 +48,8 @@ class Checks:
             place = next(d for d in (self.data / "pte", self.data / "exported")
                          if (d / program).exists())
             out = self.select(path.stem, program, cwd=place)
+            expect("delegate" in self.done.stderr or "delegated" not in program,
+                   "nothing is said about delegates")
             written = (out / "selected_operators.yaml").read_bytes()
             expect(written == path.read_bytes(), f"{path.name} differs")
             has_views = "ETX_VIEWS ON" in (out / "selected.cmake").read_text()
@@ -113,6 +115,27 @@ class Checks:
                    self.done.stderr)
         expect(not (self.folder / "refused").exists(),
                "a refused selection leaves files")
+
+    def delegates(self):
+        """etx has no backends: methods with delegates are named, and a program that
+        has no others is refused."""
+        program = self.data / "exported/one_delegated.pte"
+        out = self.select("one_delegated", program)
+        expect(f"{program}: method 'forward' has 2 delegates (first: "
+               "'XnnpackBackend')" in self.done.stderr, self.done.stderr)
+        expect("'plain'" not in self.done.stderr, self.done.stderr)
+        app = build_application(self, "plain_app", out)
+        run(app, program, "plain")
+        code, text = run_any(app, program, "forward")
+        expect(code != 0 and "calls delegate 'XnnpackBackend'" in text, text)
+        program = self.data / "exported/delegated.pte"
+        out = self.select("delegated", program, code=2)
+        expect("'forward' has 2 delegates" in self.done.stderr and
+               "no method of the file runs in etx" in self.done.stderr,
+               self.done.stderr)
+        expect(not out.exists(), "a refused selection leaves files")
+        code, text = run_any(self.etx, "why", "aten::mul.out", program)
+        expect(code == 2 and "2 delegates of methods compute is not known" in text, text)
 
     def refused_without(self, plan, selected, methods, text, words):
         """A table with `text` must refuse one of the methods when loading."""
@@ -270,6 +293,7 @@ def main():
         checks.views()
         checks.reasons()
         checks.refusals()
+        checks.delegates()
         checks.builds()
         checks.own_operators()
 

@@ -21,7 +21,13 @@ from executorch.devtools.bundled_program.config import MethodTestCase, MethodTes
 from executorch.devtools.bundled_program.serialize import (
     serialize_from_bundled_program_to_flatbuffer,
 )
-from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.exir import (
+    EdgeCompileConfig,
+    ExecutorchBackendConfig,
+    to_edge,
+    to_edge_transform_and_lower,
+)
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.runtime import Runtime
 from torch._higher_order_ops.map import map as loop_map
@@ -50,6 +56,13 @@ class Get(torch.nn.Module):
 
     def forward(self, x):
         return self.count + x
+
+
+class HalfDelegated(torch.nn.Module):
+    """XNNPACK has no cumulative sum, and computes the rest."""
+
+    def forward(self, x):
+        return torch.cumsum(x * 2, 0) + 1
 
 
 class Layers(torch.nn.Module):
@@ -229,6 +242,15 @@ def write_bundle():
         file.write(serialize_from_bundled_program_to_flatbuffer(bundle))
 
 
+def write_delegated(name, methods, partitioner):
+    """A program of ExecuTorch with parts that the backend XNNPACK has compiled."""
+    if not wanted(name):
+        return
+    lowered = to_edge_transform_and_lower(methods, partitioner=partitioner)
+    with open(name + ".pte", "wb") as file:
+        file.write(lowered.to_executorch().buffer)
+
+
 def main():
     x = (ramp(3),)
     batch = Dim("batch", min=1, max=10)
@@ -302,6 +324,11 @@ def main():
         if node.name.startswith("p_") else None,
     )
     write_bundle()
+    vector = (ramp(3),)
+    parts = {"forward": export(HalfDelegated(), vector)}
+    write_delegated("delegated", parts, [XnnpackPartitioner()])
+    parts = {**parts, "plain": export(Get(counter), vector)}
+    write_delegated("one_delegated", parts, {"forward": [XnnpackPartitioner()]})
     image = ramp(1, 2, 2, 3).to(memory_format=torch.channels_last)
     write(
         "channels_last",

@@ -7,6 +7,16 @@
 // node is replaced by the nodes of its sub-graph, whose tensors get names that
 // are unique in the program. Each result of the wrapper becomes an aten.alias
 // node of the result of the sub-graph.
+//
+// Also before, calls whose order PyTorch keeps by a token are unwrapped:
+//
+//   token_1, .. = with_effects(token, op, a, b)     .. = op(a, b)
+//
+// Nodes are read in their order anyway. The check that run_decompositions()
+// makes of functions of linear algebra becomes an argument of the node whose
+// result it reads:
+//
+//   _linalg_check_errors(info)      linalg_inv_ex(.., check_errors=True)
 
 #include "exporter/read_pt2/pt2_internal.h"
 
@@ -382,4 +392,174 @@ etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph) {
   ETX_TRY(join_table(&u, INTS, &graph->sym_ints));
   ETX_TRY(join_table(&u, BOOLS, &graph->sym_bools));
   return join_table(&u, FLOATS, &graph->sym_floats);
+}
+
+// ---------------------------------------------------------------- tokens
+
+static bool is_target(const etx_json* node, const char* name) {
+  const etx_json* const target = etx_json_member(node, "target");
+  return target != NULL && target->kind == ETX_JSON_STRING &&
+         etx_text_is(target->string, name);
+}
+
+static bool has_effect(const etx_json* node) {
+  return is_target(node, "torch.ops.higher_order.with_effects");
+}
+
+// Items of an array from `first` on.
+static etx_json items_from(const etx_json* array, size_t first) {
+  etx_json rest = *array;
+  const size_t dropped = first < array->count ? first : array->count;
+  rest.items = array->items + dropped;
+  rest.count -= dropped;
+  return rest;
+}
+
+// op(a, b) of with_effects(token, op, a, b); its results follow the token.
+static etx_status unwrap_effect(etx_pt2_graph* graph, const etx_json* node,
+                                etx_json* out) {
+  const etx_json *inputs = NULL, *outputs = NULL;
+  etx_json results;
+  ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
+  ETX_TRY(etx_pt2_field(graph, node, "outputs", ETX_JSON_ARRAY, &outputs));
+  const etx_json* const op =
+      inputs->count < 2
+          ? NULL
+          : etx_json_member(etx_json_member(&inputs->items[1], "arg"),
+                            "as_operator");
+  ETX_TRY(etx_pt2_expect(graph, op, ETX_JSON_STRING, "the operator"));
+  results = items_from(outputs, 1);
+  if (results.count == 1 &&
+      etx_json_member(&results.items[0], "as_none") != NULL) {
+    results.count = 0;
+  }
+  *out = *node;
+  ETX_TRY(etx_pt2_copy_items(graph->pool, out));
+  etx_pt2_put_member(out, "target", *op);
+  etx_pt2_put_member(out, "inputs", items_from(inputs, 2));
+  etx_pt2_put_member(out, "outputs", results);
+  return ETX_OK;
+}
+
+// The node among `nodes` that has a result of this name, or NULL.
+static etx_json* node_of(const etx_pt2_json_items* nodes, etx_text name) {
+  for (size_t i = nodes->count; i-- > 0;) {
+    const etx_json* const outputs =
+        etx_json_member(&nodes->items[i], "outputs");
+    for (size_t k = 0; outputs != NULL && k < outputs->count; ++k) {
+      const etx_text own = name_of(&outputs->items[k]);
+      if (own.data != NULL && etx_text_equal(own, name)) {
+        return &nodes->items[i];
+      }
+    }
+  }
+  return NULL;
+}
+
+static bool ends_with(etx_text text, const char* end) {
+  const size_t size = strlen(end);
+  if (text.size < size) return false;
+  const etx_text tail = {text.data + text.size - size, size};
+  return etx_text_is(tail, end);
+}
+
+// Lets the node that made the argument of `check` refuse; false if it is not
+// such a node.
+static etx_status move_check(etx_pt2_graph* graph,
+                             const etx_pt2_json_items* nodes,
+                             const etx_json* check, bool* out_moved) {
+  static const char* const keys[] = {"name", "arg"};
+  const etx_json* const given = etx_json_member(check, "inputs");
+  etx_json* const made =
+      given == NULL || given->count == 0
+          ? NULL
+          : node_of(nodes, name_of(etx_json_member(&given->items[0], "arg")));
+  const etx_json* const target = etx_json_member(made, "target");
+  *out_moved = target != NULL && target->kind == ETX_JSON_STRING &&
+               ends_with(target->string, "_ex.default");
+  if (!*out_moved) return ETX_OK;
+  const etx_json* inputs = NULL;
+  etx_pt2_json_items kept = {0};
+  const etx_text no_key = {NULL, 0};
+  const etx_json yes = {.kind = ETX_JSON_BOOL, .boolean = true};
+  etx_json parts[] = {etx_pt2_json_string(etx_text_of("check_errors")), {0}};
+  etx_json input;
+  ETX_TRY(etx_pt2_field(graph, made, "inputs", ETX_JSON_ARRAY, &inputs));
+  for (size_t i = 0; i < inputs->count; ++i) {
+    const etx_json* const name = etx_json_member(&inputs->items[i], "name");
+    if (name != NULL && name->kind == ETX_JSON_STRING &&
+        etx_text_is(name->string, "check_errors")) {
+      continue;
+    }
+    ETX_TRY(etx_pt2_add_json(graph->pool, &kept, no_key, &inputs->items[i]));
+  }
+  ETX_TRY(etx_pt2_json_member_of(graph->pool, "as_bool", yes, &parts[1]));
+  ETX_TRY(etx_pt2_json_object(graph->pool, keys, parts, 2, &input));
+  ETX_TRY(etx_pt2_add_json(graph->pool, &kept, no_key, &input));
+  ETX_TRY(etx_pt2_copy_items(graph->pool, made));
+  etx_pt2_put_member(made, "inputs", etx_pt2_json_array(&kept));
+  return ETX_OK;
+}
+
+// Drops tokens from a list of specs, and the items beside them.
+static etx_status drop_tokens(etx_pt2_graph* graph, const etx_json** specs,
+                              const char* key, etx_json* json) {
+  const etx_text no_key = {NULL, 0};
+  const etx_json* const list = etx_json_member(json, key);
+  etx_pt2_json_items kept_specs = {0}, kept = {0};
+  if (list == NULL || list->kind != ETX_JSON_ARRAY ||
+      list->count != (*specs)->count) {
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < list->count; ++i) {
+    const etx_json* const spec = &(*specs)->items[i];
+    if (etx_json_member(spec, "token") != NULL) continue;
+    ETX_TRY(etx_pt2_add_json(graph->pool, &kept_specs, no_key, spec));
+    ETX_TRY(etx_pt2_add_json(graph->pool, &kept, no_key, &list->items[i]));
+  }
+  etx_json* const own = etx_pool_take(graph->pool, sizeof *own);
+  if (own == NULL) return ETX_OUT_OF_MEMORY;
+  *own = etx_pt2_json_array(&kept_specs);
+  *specs = own;
+  etx_pt2_put_member(json, key, etx_pt2_json_array(&kept));
+  return ETX_OK;
+}
+
+static etx_status unwrap_nodes(etx_pt2_graph* graph,
+                               etx_pt2_json_items* nodes) {
+  const etx_text no_key = {NULL, 0};
+  for (size_t i = 0; i < graph->nodes->count; ++i) {
+    etx_json node = graph->nodes->items[i];
+    bool is_moved = false;
+    set_place(graph, &node);
+    if (has_effect(&node)) ETX_TRY(unwrap_effect(graph, &node, &node));
+    if (is_target(&node, "torch.ops.aten._linalg_check_errors.default")) {
+      ETX_TRY(move_check(graph, nodes, &node, &is_moved));
+    }
+    if (is_moved) continue;
+    ETX_TRY(etx_pt2_add_json(graph->pool, nodes, no_key, &node));
+  }
+  graph->place.node.size = 0;
+  return ETX_OK;
+}
+
+etx_status etx_pt2_unwrap_effects(etx_pt2_graph* graph) {
+  etx_pt2_json_items nodes = {0};
+  size_t count = 0;
+  for (size_t i = 0; i < graph->nodes->count; ++i) {
+    count += has_effect(&graph->nodes->items[i]);
+  }
+  if (count == 0) return ETX_OK;
+  ETX_TRY(unwrap_nodes(graph, &nodes));
+  etx_json* const own = etx_pool_take(graph->pool, 2 * sizeof *own);
+  if (own == NULL) return ETX_OUT_OF_MEMORY;
+  own[0] = etx_pt2_json_array(&nodes);
+  own[1] = *graph->graph;
+  ETX_TRY(etx_pt2_copy_items(graph->pool, &own[1]));
+  etx_pt2_put_member(&own[1], "nodes", own[0]);
+  ETX_TRY(drop_tokens(graph, &graph->input_specs, "inputs", &own[1]));
+  ETX_TRY(drop_tokens(graph, &graph->output_specs, "outputs", &own[1]));
+  graph->nodes = &own[0];
+  graph->graph = &own[1];
+  return ETX_OK;
 }

@@ -651,6 +651,10 @@ ETX_MUST_USE etx_status etx_pt2_compute_number(etx_pt2_graph* graph,
 
 // ---- pt2_inline.c
 
+// Replaces with_effects nodes by the calls that they wrap, and drops their
+// tokens from the signature. To be called before etx_pt2_inline_wrappers.
+ETX_MUST_USE etx_status etx_pt2_unwrap_effects(etx_pt2_graph* graph);
+
 // Inlines the graphs of torch.no_grad and torch.autocast nodes. To be called
 // before etx_pt2_alloc_names, since it adds names to the tables.
 ETX_MUST_USE etx_status etx_pt2_inline_wrappers(etx_pt2_graph* graph);

@@ -139,6 +139,7 @@ static etx_status find_configs(etx_pt2_graph* graph, etx_text model) {
 }
 
 static etx_status read_graph(etx_pt2_graph* graph) {
+  ETX_TRY(etx_pt2_unwrap_effects(graph));
   ETX_TRY(etx_pt2_inline_wrappers(graph));
   ETX_TRY(etx_pt2_group_vmaps(graph));
   ETX_TRY(etx_pt2_replace_associative_scans(graph));

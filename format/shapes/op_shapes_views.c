@@ -254,3 +254,40 @@ etx_status etx_shape_flip(etx_shape_call* call) {
   }
   return put(call, &self);
 }
+
+// (self, dtype): the same bytes as elements of another type, along the last
+// dimension.
+etx_status etx_shape_view_dtype(etx_shape_call* call) {
+  etx_shape out;
+  int64_t code = 0;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_number(call, 1, 0, &code));
+  if (!etx_dtype_is_valid(code)) {
+    return etx_shape_refuse(call, "there is no type %i", code);
+  }
+  const int64_t from = (int64_t)etx_dtype_bytes(out.dtype);
+  const int64_t to = (int64_t)etx_dtype_bytes((etx_dtype)code);
+  out.dtype = (etx_dtype)code;
+  if (from == to) return put(call, &out);
+  if (out.rank == 0) {
+    return etx_shape_refuse(call,
+                            "elements of %i bytes become elements of %i bytes "
+                            "along a dimension, but the rank is 0",
+                            from, to);
+  }
+  etx_dim* const last = &out.dims[out.rank - 1];
+  etx_dim whole;
+  if (from > to) {
+    ETX_TRY(etx_dim_multiply(call, *last, from / to, last));
+    return put(call, &out);
+  }
+  const etx_dim size = *last;
+  ETX_TRY(etx_dim_floor_divide(call, size, to / from, last));
+  ETX_TRY(etx_dim_multiply(call, *last, to / from, &whole));
+  if (etx_dim_differ(call, size, whole)) {
+    return etx_shape_refuse(call,
+                            "the last size is %i, expected a multiple of %i",
+                            etx_dim_for_message(call, size), to / from);
+  }
+  return put(call, &out);
+}

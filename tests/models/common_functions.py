@@ -126,8 +126,11 @@ TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (2e-2, 2e-2),
               torch.float64: (1e-6, 1e-7)}
 
 
-def tensor_of(array):
-    if str(getattr(array, "dtype", "")) == "bfloat16":
+def tensor_of(array, dtype):
+    """`dtype` is PyTorch's. Without the package ml_dtypes, elements of
+    bfloat16 are uint16 in NumPy."""
+    name = str(getattr(array, "dtype", ""))
+    if name == "bfloat16" or (name == "uint16" and dtype == torch.bfloat16):
         return torch.as_tensor(array.view("int16")).view(torch.bfloat16)
     return torch.as_tensor(array)
 
@@ -137,7 +140,7 @@ def difference(got, want, dtype):
     if len(got) != len(want):
         return f"{len(got)} outputs, PyTorch has {len(want)}"
     for i, (a, b) in enumerate(zip(got, want)):
-        a = tensor_of(a)
+        a = tensor_of(a, b.dtype)
         if a.dtype != b.dtype or a.shape != b.shape:
             return (f"output {i} is {a.dtype}{list(a.shape)}, PyTorch's "
                     f"{b.dtype}{list(b.shape)}")

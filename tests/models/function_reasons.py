@@ -1,22 +1,14 @@
 """What to do instead of functions that are refused, for the table of docs/functions.md."""
 
-SOLVERS = ("no kernel of linear algebra; if the matrix is constant, compute the result before the export and keep it "
-           "as a buffer; else write an operator of your own")
 DECOMPOSITIONS = "no kernel of linear algebra; compute it before the export, or write an operator of your own"
 CONSTANT = "of fixed sizes it is constant: make it in __init__ and keep it as a buffer"
 RARE = "no kernel; a table of values and torch.lerp, or an operator of your own"
-BITS = ("no view of the same bytes as another type; x.to(dtype) converts the numbers, and bits of a constant can be "
-        "viewed before the export")
 
 _GROUPS = {
-    SOLVERS: ("inv", "inv_ex", "inverse", "solve", "solve_ex", "solve_vector", "solve_triangular", "triangular_solve",
-              "cholesky", "cholesky_ex", "cholesky_solve", "cholesky_inverse", "det", "slogdet", "logdet", "lu_factor",
-              "lu", "lu_solve", "matrix_power_inverse"),
     DECOMPOSITIONS: ("pinv", "qr", "svd", "svdvals", "eigh", "eigvalsh", "matrix_rank", "matrix_exp",
-                     "matrix_norm_nuclear"),
+                     "matrix_norm_nuclear", "lu"),
     CONSTANT: ("kaiser_window", "blackman_window", "bartlett_window", "fftfreq", "rfftfreq"),
     RARE: ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "gammainc", "gammaincc"),
-    BITS: ("view_dtype", "view_dtype_narrower", "view_dtype_wider"),
     "deprecated in PyTorch; torch.arange makes such numbers, without the end": ("range",),
     "no kernel; write an operator of your own": ("gcd", "lcm"),
     "no kernel; torch.floor(torch.log2(x.abs())) + 1 is the exponent, and x * torch.exp2(-exponent) the mantissa":

@@ -67,6 +67,7 @@ def resized(**options):
 
 resize = torch.nn.functional.interpolate
 GRID = draw(1, 2, 7, 7)
+SQUARE = draw(4, 5, 5) + 4 * torch.eye(5)
 EDGES = torch.tensor([-1.0, 0, 2])
 EVEN = whole(4, 6)
 UNEVEN = (torch.tensor([2, 2, 5, 1, 2, 8, 0]), torch.tensor([0, 2, 2, 6]))
@@ -109,9 +110,20 @@ CASES = {
     "bilinear": (torch.nn.Bilinear(3, 4, 5), draw(6, 3), draw(6, 4)),
     "projections": (torch.nn.LSTM(4, 6, 2, proj_size=3, bidirectional=True), draw(5, 2, 4)),
     "diagonal": (lambda x, y: torch.diagonal_scatter(x, y, -1, 2, 0), draw(4, 3, 5), draw(3, 4)),
+    "inverses": (lambda x: (torch.linalg.inv(x), torch.linalg.inv_ex(x)[0], x.inverse()), SQUARE),
+    "systems": (lambda x, y: (torch.linalg.solve(x, y), torch.linalg.solve(x, y[0])), SQUARE, draw(4, 5, 2)),
+    "a vector for each": (lambda x, y: torch.linalg.solve(x, y), SQUARE, draw(4, 5)),
+    "systems from the right": (lambda x: torch.linalg.solve(x, x[:, :2], left=False), SQUARE),
+    "factors": (lambda x: (*torch.linalg.lu_factor(x), torch.linalg.lu_solve(*torch.linalg.lu_factor(x), x.mT)), SQUARE),
+    "triangles": (lambda x: (torch.linalg.solve_triangular(x, x.mT, upper=True), x.triangular_solve(x.mT)[0]), SQUARE),
+    "roots": (lambda x: (torch.linalg.cholesky(x @ x.mT), torch.linalg.cholesky(x @ x.mT, upper=True)), SQUARE),
+    "of roots": (lambda x: (torch.cholesky_inverse(x), torch.cholesky_solve(x.mT, x, upper=True)), SQUARE),
+    "determinants": (lambda x: (x.det(), *torch.linalg.slogdet(-x), x.logdet(), (-x).logdet()), SQUARE),
+    "bits": (lambda x: (x.view(torch.int32), x.view(torch.int16), x.double().view(torch.float32)), draw(4, 6)),
+    "wider bits": (lambda x: x.to(torch.uint8).view(torch.int32) + x.view(torch.int64)[:, :1], whole(4, 8).int()),
     "equation": (lambda x: torch.einsum("bi,oi->bo", x, TABLE), draw(4, 3)),
 }
-FIXED = {"addmv", "projections", "diagonal"}  # or rows of several inputs that differ
+FIXED = {"a vector for each", "addmv", "projections", "diagonal"}  # or rows of several inputs that differ
 FIXED |= {name for name, (_, *inputs) in CASES.items() if len(inputs) > 1 and inputs[0].shape[0] != inputs[1].shape[0]}
 
 
@@ -143,3 +155,26 @@ def test_agrees_with_eager(name, tmp_path):
         assert len(found) == len(wanted)
         for a, b in zip(found, wanted):
             np.testing.assert_allclose(np.asarray(a), b.resolve_neg().numpy(), rtol=2e-5, atol=1e-5)
+
+
+MATRICES = {
+    "inv": (torch.linalg.inv, "singular"),
+    "solve": (lambda x: torch.linalg.solve(x, x[:, :1]), "singular"),
+    "cholesky": (torch.linalg.cholesky, "not positive definite"),
+}
+
+
+@pytest.mark.parametrize("is_core", [False, True])
+@pytest.mark.parametrize("name", MATRICES)
+def test_refuses_a_matrix_as_pytorch_does(name, is_core, tmp_path):
+    call, reason = MATRICES[name]
+    good, bad = torch.eye(3), torch.zeros(3, 3)
+    program = torch.export.export(Call(call), (good,))
+    torch.export.save(program.run_decompositions() if is_core else program, tmp_path / "forward.pt2")
+    etx.plan(tmp_path / "forward.pt2", tmp_path / "model.pte")
+    session = etx.load(tmp_path / "model.pte").session()
+    with pytest.raises(RuntimeError):
+        call(bad)
+    with pytest.raises(etx.Error, match=reason):
+        session.forward(bad)
+    np.testing.assert_allclose(np.asarray(session.forward(good)), call(good).numpy(), atol=1e-6)

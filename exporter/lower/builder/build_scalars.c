@@ -218,3 +218,17 @@ etx_status etx_build_tensor(etx_builder* builder, const etx_ir_arg* arg,
   }
   return etx_build_scalar(builder, arg, number_dtype(arg), out_value);
 }
+
+etx_status etx_build_eye(etx_builder* builder, etx_dim row_count,
+                         etx_dim column_count, etx_dtype dtype,
+                         uint32_t* out_value) {
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+  uint32_t equal = 0;
+  ETX_TRY(etx_build_arange(builder, row_count, &rows));
+  ETX_TRY(etx_build_arange(builder, column_count, &columns));
+  ETX_TRY(etx_build_unsqueeze(builder, rows, 1, &rows));
+  ETX_TRY(
+      etx_build_binary(builder, ETX_OP_eq_tensor_out, columns, rows, &equal));
+  return etx_build_cast(builder, equal, dtype, out_value);
+}

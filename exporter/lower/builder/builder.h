@@ -240,5 +240,9 @@ ETX_MUST_USE etx_status etx_build_full(etx_builder* builder,
 // 0, 1, .. count-1 as int64.
 ETX_MUST_USE etx_status etx_build_arange(etx_builder* builder, etx_dim count,
                                          uint32_t* out_value);
+// A matrix of `dtype` that is 1 where the row equals the column, else 0.
+ETX_MUST_USE etx_status etx_build_eye(etx_builder* builder, etx_dim row_count,
+                                      etx_dim column_count, etx_dtype dtype,
+                                      uint32_t* out_value);
 
 #endif

@@ -224,25 +224,12 @@ etx_status etx_lowering_triu(etx_builder* builder) {
 
 // ------------------------------------------------ patterns
 
-// eye(n, dtype, ..): 1 where the row equals the column.
-static etx_status identity_matrix(etx_builder* builder, etx_dim row_count,
-                                  etx_dim column_count,
-                                  const etx_ir_arg* dtype) {
-  uint32_t rows = 0;
-  uint32_t columns = 0;
-  uint32_t equal = 0;
-  ETX_TRY(etx_build_arange(builder, row_count, &rows));
-  ETX_TRY(etx_build_arange(builder, column_count, &columns));
-  ETX_TRY(etx_build_unsqueeze(builder, rows, 1, &rows));
-  ETX_TRY(
-      etx_build_binary(builder, ETX_OP_eq_tensor_out, columns, rows, &equal));
-  return etx_build_cast(builder, equal, dtype_or(dtype, ETX_DTYPE_FLOAT32),
-                        &builder->results[0]);
-}
-
+// eye(n, dtype, ..)
 etx_status etx_lowering_eye(etx_builder* builder) {
   const etx_dim size = builder->args[0].as.integer;
-  return identity_matrix(builder, size, size, &builder->args[1]);
+  return etx_build_eye(builder, size, size,
+                       dtype_or(&builder->args[1], ETX_DTYPE_FLOAT32),
+                       &builder->results[0]);
 }
 
 // one_hot(self, num_classes): compares with 0, 1, .. along a new last

@@ -1793,6 +1793,67 @@ enum {
   ETX_ARG_histc_out = 4,
 };
 
+// linalg_lu_factor_ex_out
+enum {
+  ETX_ARG_linalg_lu_factor_ex_A = 0,
+  ETX_ARG_linalg_lu_factor_ex_pivot = 1,
+  ETX_ARG_linalg_lu_factor_ex_check_errors = 2,
+  ETX_ARG_linalg_lu_factor_ex_LU = 3,
+  ETX_ARG_linalg_lu_factor_ex_pivots = 4,
+  ETX_ARG_linalg_lu_factor_ex_info = 5,
+};
+
+// linalg_lu_solve_out
+enum {
+  ETX_ARG_linalg_lu_solve_LU = 0,
+  ETX_ARG_linalg_lu_solve_pivots = 1,
+  ETX_ARG_linalg_lu_solve_B = 2,
+  ETX_ARG_linalg_lu_solve_left = 3,
+  ETX_ARG_linalg_lu_solve_adjoint = 4,
+  ETX_ARG_linalg_lu_solve_out = 5,
+};
+
+// linalg_cholesky_ex_L
+enum {
+  ETX_ARG_linalg_cholesky_ex_L_self = 0,
+  ETX_ARG_linalg_cholesky_ex_L_upper = 1,
+  ETX_ARG_linalg_cholesky_ex_L_check_errors = 2,
+  ETX_ARG_linalg_cholesky_ex_L_L = 3,
+  ETX_ARG_linalg_cholesky_ex_L_info = 4,
+};
+
+// linalg_solve_triangular_out
+enum {
+  ETX_ARG_linalg_solve_triangular_self = 0,
+  ETX_ARG_linalg_solve_triangular_B = 1,
+  ETX_ARG_linalg_solve_triangular_upper = 2,
+  ETX_ARG_linalg_solve_triangular_left = 3,
+  ETX_ARG_linalg_solve_triangular_unitriangular = 4,
+  ETX_ARG_linalg_solve_triangular_out = 5,
+};
+
+// lu_det_out
+enum {
+  ETX_ARG_lu_det_LU = 0,
+  ETX_ARG_lu_det_pivots = 1,
+  ETX_ARG_lu_det_out = 2,
+};
+
+// lu_slogdet_out
+enum {
+  ETX_ARG_lu_slogdet_LU = 0,
+  ETX_ARG_lu_slogdet_pivots = 1,
+  ETX_ARG_lu_slogdet_sign = 2,
+  ETX_ARG_lu_slogdet_logabsdet = 3,
+};
+
+// view_dtype_out
+enum {
+  ETX_ARG_view_dtype_self = 0,
+  ETX_ARG_view_dtype_dtype = 1,
+  ETX_ARG_view_dtype_out = 2,
+};
+
 // repeat_interleave_tensor_out
 enum {
   ETX_ARG_repeat_interleave_tensor_repeats = 0,

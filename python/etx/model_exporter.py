@@ -117,15 +117,33 @@ class PlannedProgram:
         return self._execution_programs[name]
 
 
+def _is_written(node: torch.fx.Node) -> bool:
+    """True if an operator writes in place into the tensor, or into a view of it."""
+    names, seen = [node], {node}
+    while names:
+        name = names.pop()
+        for user in name.users:
+            schema = getattr(user.target, "_schema", None)
+            for argument, given in zip(schema.arguments if schema else (), user.args):
+                if given is not name or argument.alias_info is None:
+                    continue
+                if argument.alias_info.is_write:
+                    return True
+                if user not in seen:
+                    seen.add(user)
+                    names.append(user)
+    return False
+
+
 def _mark_shared(program: ExportedProgram) -> None:
-    """Every buffer that a method uses is copied to itself first, so that the
+    """A buffer that a method only reads is copied to itself first, so that the
     graph shows it as written. The planner takes such copies out again."""
     graph = program.graph
     buffers = program.graph_signature.inputs_to_buffers
     inputs = inputs_of(graph)
     first = next(node for node in graph.nodes if node not in inputs)
     for node in inputs:
-        if node.target not in buffers or not node.users:
+        if node.target not in buffers or not node.users or _is_written(node):
             continue
         with graph.inserting_before(first):
             copied = graph.call_function(torch.ops.aten.copy_.default, (node, node))
@@ -343,9 +361,9 @@ class MultiEntryPointExporter:
         et_record: bool = True,
         memory_trace: bool = True,
         op_trace: bool = True,
-        mk_subdir: bool = True,
+        mk_subdir: bool = False,
     ) -> Path:
-        """Writes `name`.pte into the directory, or one in it of the model's name.
+        """Writes `name`.pte and what describes it into the directory.
 
         Args:
           dir: where to write; made if it is not there.
@@ -353,7 +371,7 @@ class MultiEntryPointExporter:
           et_record: all exported methods beside it, a zip file of `.pt2` archives.
           memory_trace: the memory of every method as a page for a browser.
           op_trace: the graphs as text.
-          mk_subdir: write into a directory with the name of the model's class.
+          mk_subdir: write into a directory in it with the name of the model's class.
 
         Returns:
           The path of the program.

@@ -13,13 +13,19 @@
 //   a copy of the old content for the late reads, if it has no more bytes than
 //   the copy at the end would have.
 //
-// If all fail, write_back copies the new content at the end.
+// If all fail, write_back copies the new content at the end. It also does so
+// for a small state from whose new content indices are computed, such as a
+// counter of positions: then the index is known, and can be refused, before any
+// state is written.
 
 #include "exporter/passes/pass_context.h"
 #include "exporter/placement/in_place_move.h"
+#include "exporter/placement/index_sources.h"
 #include "exporter/placement/placement.h"
 #include "exporter/placement/placement_check.h"
 #include "exporter/placement/placement_copy.h"
+
+enum { COUNTER_BYTES = 256 };  // of a state that is copied for its indices
 
 typedef struct update_attempt {
   etx_pass_context* context;
@@ -223,6 +229,34 @@ static etx_status update_mutation(update_attempt* u,
   return try_saving(u, mutation->value, &placed, &conflicts);
 }
 
+// True if the target is a small state, and indices are computed from its new
+// content.
+static bool is_counter(const update_attempt* u, const etx_ir_mutation* mutation,
+                       const bool* is_index_source) {
+  const uint32_t target = etx_placement_target(u->placement, mutation);
+  if (target == ETX_IR_NONE || !is_index_source[mutation->value]) return false;
+  const etx_storage* const storage = &u->placement->storages[target];
+  return storage->kind == ETX_STORAGE_STATE && storage->bytes <= COUNTER_BYTES;
+}
+
+static etx_status update_mutations(update_attempt* u) {
+  const size_t count = u->method->mutation_count;
+  bool* const is_index_source =
+      etx_pool_take(u->module->pool, u->method->value_count);
+  bool* const stays = etx_pool_take(u->module->pool, count);
+  if (is_index_source == NULL || stays == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_index_sources_find(u->method, 0, u->method->node_count,
+                                 is_index_source));
+  // Updates in place may add values, so this is asked ahead.
+  for (size_t i = 0; i < count; ++i) {
+    stays[i] = is_counter(u, &u->method->mutations[i], is_index_source);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!stays[i]) ETX_TRY(update_mutation(u, &u->method->mutations[i]));
+  }
+  return ETX_OK;
+}
+
 etx_status etx_pass_update_in_place(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
   for (uint32_t m = 0; m < module->method_count; ++m) {
@@ -233,9 +267,7 @@ etx_status etx_pass_update_in_place(etx_pass_context* context) {
                         .method_index = m};
     u.move = (etx_in_place_move){
         .pool = module->pool, .method = u.method, .placement = u.placement};
-    for (size_t i = 0; i < u.method->mutation_count; ++i) {
-      ETX_TRY(update_mutation(&u, &u.method->mutations[i]));
-    }
+    ETX_TRY(update_mutations(&u));
   }
   return ETX_OK;
 }

@@ -66,7 +66,8 @@ static const char* reason_of(const write_back* w, uint32_t value) {
     case ETX_STORAGE_SCRATCH:
       break;
   }
-  return "the old content is read while the new content is computed";
+  return "the old content is read while the new content is computed, or an "
+         "index is computed from the new content";
 }
 
 static etx_status conflicts_of(write_back* w, uint32_t storage,

@@ -1,5 +1,6 @@
 // Computes indices in front of the first node that writes a state, where they
-// depend on inputs and constants alone: positions + 1, a cast, a view.
+// depend on inputs, constants and state that is not written yet: positions + 1,
+// a counter, a cast, a view.
 //
 // A run asks all kernels about the indices that are known before its first
 // write of state (runtime/run/state_checks.h), and an index that is out of
@@ -7,7 +8,8 @@
 // found too late: the state is half-written by then.
 //
 // Nodes move if they contribute to an argument `index` or `indices`, are small,
-// and read nothing that is written in between. Their results live longer, so
+// and read nothing that is written in between. Nodes of branches and loops
+// stay, and so do those that read what a loop carries. Results live longer, so
 // the pass runs after the search for a good order, and before storages are
 // shared.
 
@@ -15,6 +17,7 @@
 #include "exporter/ir/ir_edit.h"
 #include "exporter/ir/ir_late.h"
 #include "exporter/passes/pass_context.h"
+#include "exporter/placement/index_sources.h"
 #include "exporter/placement/placement.h"
 
 enum { MOST_BYTES = 65536 };  // of a result that lives longer
@@ -28,53 +31,6 @@ typedef struct index_search {
   size_t first;       // node that writes a state first
 } index_search;
 
-static etx_status need(void* context, size_t argument, uint32_t value) {
-  (void)argument;
-  ((index_search*)context)->is_needed[value] = true;
-  return ETX_OK;
-}
-
-static void need_item(index_search* s, const etx_ir_arg* arg) {
-  if (arg->kind == ETX_IR_ARG_VALUE) s->is_needed[arg->as.value] = true;
-}
-
-static void need_indices(index_search* s, const etx_ir_node* node) {
-  etx_argument argument;
-  etx_argument_cursor cursor = etx_argument_first(node->op->arguments);
-  for (size_t i = 0;
-       i < node->arg_count && etx_argument_next(&cursor, &argument); ++i) {
-    const etx_ir_arg* const arg = &node->args[i];
-    if (!etx_text_is(argument.name, "index") &&
-        !etx_text_is(argument.name, "indices")) {
-      continue;
-    }
-    need_item(s, arg);
-    if (arg->kind != ETX_IR_ARG_LIST) continue;
-    for (size_t k = 0; k < arg->as.list.count; ++k) {
-      need_item(s, &arg->as.list.items[k]);
-    }
-  }
-}
-
-static bool has_needed_result(const index_search* s, const etx_ir_node* node) {
-  for (size_t i = 0; i < node->output_count; ++i) {
-    const uint32_t value = node->outputs[i];
-    if (value != ETX_IR_NONE && s->is_needed[value]) return true;
-  }
-  return false;
-}
-
-static etx_status find_needed(index_search* s, size_t end) {
-  for (size_t n = end; n-- > s->first;) {
-    const etx_ir_node* const node = &s->method->nodes[n];
-    need_indices(s, node);
-    if (has_needed_result(s, node)) {
-      ETX_TRY(etx_placement_each_read(node, need, s));
-    }
-  }
-  return ETX_OK;
-}
-
 // True if the storage has the same content in the whole run, from the time on
 // at which it was written.
 static bool is_written_once(const index_search* s, uint32_t storage) {
@@ -83,17 +39,23 @@ static bool is_written_once(const index_search* s, uint32_t storage) {
   return s->writers[storage] <= (etx_storage_is_tracked(at) ? 0u : 1u);
 }
 
-// ETX_NOT_FOUND stops the visit of a node that reads something else.
+// ETX_NOT_FOUND stops the visit of a node that reads something else. What lies
+// in a state and is not computed there is the state's old content, which is
+// there until the first write.
 static etx_status check_read(void* context, size_t argument, uint32_t value) {
   const index_search* const s = context;
   const etx_ir_value* const v = &s->method->values[value];
   (void)argument;
-  if (v->origin == ETX_IR_FROM_NODE && v->index >= s->first &&
-      !s->moves[v->index]) {
-    return ETX_NOT_FOUND;
+  if (v->origin == ETX_IR_FROM_NODE) {
+    const bool is_behind = v->index >= s->first && !s->moves[v->index];
+    if (is_behind || etx_ir_is_carry(&s->method->nodes[v->index])) {
+      return ETX_NOT_FOUND;
+    }
   }
   const uint32_t storage = etx_placement_range(s->placement, value).storage;
-  return is_written_once(s, storage) ? ETX_OK : ETX_NOT_FOUND;
+  const bool is_state =
+      s->placement->storages[storage].kind == ETX_STORAGE_STATE;
+  return is_state || is_written_once(s, storage) ? ETX_OK : ETX_NOT_FOUND;
 }
 
 static bool can_write_early(const index_search* s, uint32_t value) {
@@ -116,7 +78,7 @@ static bool can_write_early(const index_search* s, uint32_t value) {
 
 static bool can_move(index_search* s, const etx_ir_node* node) {
   if (node->branch != 0 || node->cond != 0 || node->late != 0 ||
-      etx_op_draws_random_numbers(node->op) ||
+      etx_ir_is_carry(node) || etx_op_draws_random_numbers(node->op) ||
       etx_ir_late_needed(s->method, node) != 0) {
     return false;
   }
@@ -168,14 +130,14 @@ static etx_status reorder(etx_pool* pool, const index_search* s,
 static etx_status move_indices(etx_pool* pool, etx_ir_method* method,
                                const etx_placement* placement) {
   index_search s = {.method = method, .placement = placement};
-  size_t moving = 0, end = 0;
-  while (s.first < method->node_count &&
-         !writes_state(placement, &method->nodes[s.first])) {
-    if (etx_ir_is_head(&method->nodes[s.first])) return ETX_OK;
+  const size_t end = method->node_count;
+  size_t moving = 0;
+  while (s.first < end && !writes_state(placement, &method->nodes[s.first])) {
     ++s.first;
   }
-  for (end = s.first; end < method->node_count; ++end) {
-    if (etx_ir_is_head(&method->nodes[end])) break;
+  if (s.first == end || method->nodes[s.first].branch != 0 ||
+      method->nodes[s.first].cond != 0) {
+    return ETX_OK;
   }
   s.writers = etx_pool_take(pool, placement->storage_count * sizeof *s.writers);
   s.is_needed =
@@ -185,10 +147,10 @@ static etx_status move_indices(etx_pool* pool, etx_ir_method* method,
     return ETX_OUT_OF_MEMORY;
   }
   count_writers(&s);
-  ETX_TRY(find_needed(&s, end));
+  ETX_TRY(etx_index_sources_find(method, s.first, end, s.is_needed));
   for (size_t n = s.first; n < end; ++n) {
     const etx_ir_node* const node = &method->nodes[n];
-    s.moves[n] = has_needed_result(&s, node) && can_move(&s, node);
+    s.moves[n] = etx_index_sources_has(s.is_needed, node) && can_move(&s, node);
     if (s.moves[n]) ++moving;
   }
   return moving == 0 ? ETX_OK : reorder(pool, &s, method, end);

@@ -182,11 +182,12 @@ static size_t end_of_part(const chain_run* r) {
              : etx_flow_step_from(r->method, r->first_record + (size_t)r->left);
 }
 
-// The step up to which steps run without a look at anything else.
+// The step up to which steps run without a look at anything else. A jump may
+// lead over the first write of state.
 static size_t end_of_stretch(const chain_run* r) {
   const size_t end = end_of_part(r);
   const size_t first = r->method->first_state_step;
-  return r->asks && first < end ? first : end;
+  return r->asks && r->at <= first && first < end ? first : end;
 }
 
 static etx_status finish(const chain_run* r, etx_diag* diag) {
@@ -214,7 +215,7 @@ static etx_status run_parts(chain_run* r, etx_diag* diag) {
                             ? run_steps(method, &r->at, end)
                             : run_steps_observed(method, &r->at, end);
     if (ETX_INDEX_CHECKS && status == ETX_OK && r->asks &&
-        end == method->first_state_step) {
+        r->at == method->first_state_step) {
       r->asks = false;
       ETX_TRY(etx_state_checks_run(method, diag));
       continue;

@@ -3,6 +3,9 @@
 // was noted before. The list goes through `to` of the records, which kernels do
 // not use otherwise. So the search takes linear time and no memory.
 //
+// Jumps may skip steps. A step is asked only if no jump in front of it leads
+// behind it, since every run that reaches the first write reaches it then.
+//
 // A value that was computed before the first write and is read behind it keeps
 // its memory in between: the planner places it so. In a file whose planner did
 // not, a run may be refused that would have been refused later or given wrong
@@ -11,23 +14,63 @@
 #include "runtime/run/state_checks.h"
 
 #include "runtime/method/method_error.h"
+#include "runtime/shapes/flow_steps.h"
 
-// Records with which a new one is compared: a layer asks a few times.
-enum { LATEST = 4 };
+enum {
+  LATEST = 4,  // records with which a new one is compared: a layer asks a few
+               // times
+  RANGES = 8   // of written bytes that are told apart
+};
 
-// Bytes of state that were written; one range that has all of them.
-typedef struct state_writes {
+typedef struct written_bytes {
   size_t start, end;
+} written_bytes;
+
+// Bytes of state that were written. The last range has all that did not fit.
+typedef struct state_writes {
+  written_bytes ranges[RANGES];
+  size_t count;
 } state_writes;
 
-// The tensor in whose memory `value` lies. NULL: it is a number, or it is not
-// known.
+// Widens the range that the bytes touch, or begins one.
+static void add_range(state_writes* writes, written_bytes range) {
+  written_bytes* const ranges = writes->ranges;
+  size_t i = 0;
+  while (i < writes->count &&
+         (ranges[i].start > range.end || range.start > ranges[i].end)) {
+    ++i;
+  }
+  if (i == RANGES) --i;
+  if (i == writes->count) ranges[writes->count++] = range;
+  if (range.start < ranges[i].start) ranges[i].start = range.start;
+  if (range.end > ranges[i].end) ranges[i].end = range.end;
+}
+
+static written_bytes range_of(const etx_method_tensor* root) {
+  return (written_bytes){root->storage_offset,
+                         root->storage_offset + root->storage_bytes};
+}
+
+static bool is_written(const state_writes* writes, written_bytes range) {
+  for (size_t i = 0; i < writes->count; ++i) {
+    if (writes->ranges[i].start < range.end &&
+        range.start < writes->ranges[i].end) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The tensor in whose memory `value` lies. NULL: it is a number, or its memory
+// is known only during the run.
 static const etx_method_tensor* root_of(const etx_method* method,
                                         const etx_value* value) {
   const etx_method_tensor* const tensor = etx_method_tensor_of(method, value);
-  return tensor == NULL || tensor->root == ETX_NO_INDEX
-             ? NULL
-             : &method->tensors[tensor->root];
+  if (tensor == NULL || tensor->root == ETX_NO_INDEX ||
+      (tensor->late & (ETX_LATE_ROOT | ETX_STAYS_LATE_ROOT)) != 0) {
+    return NULL;
+  }
+  return &method->tensors[tensor->root];
 }
 
 static uint8_t* marks_of(const etx_method* method, const etx_value* value) {
@@ -35,27 +78,30 @@ static uint8_t* marks_of(const etx_method* method, const etx_value* value) {
   return &method->marks[(root == NULL ? value : root->value) - method->values];
 }
 
-static void note_write(const etx_method* method, const etx_value* value,
+// False: the memory that is written is not known.
+static bool note_write(const etx_method* method, const etx_value* value,
                        state_writes* writes) {
   const etx_method_tensor* const root = root_of(method, value);
+  if (value->kind == ETX_VALUE_TENSOR && root == NULL) return false;
   *marks_of(method, value) |= ETX_MARK_CHANGED;
-  if (root == NULL || root->storage_kind != ETX_METHOD_STORAGE_STATE) return;
-  const size_t end = root->storage_offset + root->storage_bytes;
-  if (root->storage_offset < writes->start) {
-    writes->start = root->storage_offset;
+  if (root != NULL && root->storage_kind == ETX_METHOD_STORAGE_STATE) {
+    add_range(writes, range_of(root));
   }
-  if (end > writes->end) writes->end = end;
+  return true;
 }
 
-static void note_writes(const etx_method* method,
+static bool note_writes(const etx_method* method,
                         const etx_method_record* record, state_writes* writes) {
   for (size_t i = 0; i < record->call.argument_count && i < 64; ++i) {
     if ((record->written >> i & 1) == 0) continue;
     etx_value_span values = etx_call_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
-      if (*values.at != NULL) note_write(method, *values.at, writes);
+      if (*values.at != NULL && !note_write(method, *values.at, writes)) {
+        return false;
+      }
     }
   }
+  return true;
 }
 
 // True if a value is the same at the first write of state and now.
@@ -65,8 +111,7 @@ static bool is_settled(const etx_method* method, const etx_value* value,
   if (value->kind == ETX_VALUE_TENSOR && root == NULL) return false;
   if ((*marks_of(method, value) & ETX_MARK_CHANGED) != 0) return false;
   return root == NULL || root->storage_kind != ETX_METHOD_STORAGE_STATE ||
-         root->storage_offset >= writes->end ||
-         root->storage_offset + root->storage_bytes <= writes->start;
+         !is_written(writes, range_of(root));
 }
 
 static bool can_ask(const etx_method* method, const etx_method_record* record,
@@ -157,43 +202,81 @@ static void add_check(etx_method* method, check_list* list, uint32_t position) {
   *list->end = ETX_NO_INDEX;
 }
 
-// True for a step that is no jump and does not change where a value lies.
-static bool is_plain(const etx_method_record* record) {
+// The search through the steps.
+typedef struct check_search {
+  etx_method* method;
+  state_writes writes;
+  size_t noted;  // the writes of the steps from here on are noted
+  size_t join;   // steps in front of this one may be skipped by a jump
+} check_search;
+
+static const etx_method_record* record_at(const etx_method* method,
+                                          size_t step) {
+  return etx_record_of_call(method->steps[step].call);
+}
+
+static bool is_jump(const etx_method_record* record) {
+  return ETX_CONTROL_FLOW && record->kind == ETX_RECORD_JUMP;
+}
+
+// True for the call of a kernel that is prepared before the run.
+static bool is_ready(const etx_method_record* record) {
   return record->kind == ETX_RECORD_KERNEL && record->late == ETX_RECORD_AHEAD;
 }
 
-static bool jumps_before(const etx_method* method, size_t end) {
-  for (size_t i = 0; ETX_CONTROL_FLOW && i < end; ++i) {
-    const uint8_t kind = etx_record_of_call(method->steps[i].call)->kind;
-    if (kind != ETX_RECORD_KERNEL && kind != ETX_RECORD_SCALAR &&
-        kind != ETX_RECORD_VIEW) {
-      return true;
-    }
-  }
-  return false;
+static void note_join(check_search* s, const etx_method_record* jump) {
+  const size_t to = (size_t)jump->call.prepared[ETX_JUMP_STEP];
+  if (to > s->join) s->join = to;
 }
 
-void etx_state_checks_find(etx_method* method) {
-  check_list list = {.end = &method->first_check};
-  state_writes writes = {SIZE_MAX, 0};
-  method->has_new_steps = false;
-  *list.end = ETX_NO_INDEX;
-  if (method->first_state_step == SIZE_MAX ||
-      jumps_before(method, method->first_state_step)) {
-    return;
+// Notes what a step writes. False: the memory is not known.
+static bool note_step(check_search* s, size_t step) {
+  const etx_method_record* const record = record_at(s->method, step);
+  if (is_jump(record)) return true;
+  if (!ETX_CONTROL_FLOW || record->kind != ETX_RECORD_MOVE) {
+    return note_writes(s->method, record, &s->writes);
   }
+  s->method->marks[record->to] |= ETX_MARK_CHANGED;
+  return true;
+}
+
+// A jump that leads back to steps in front of the first write: they may run
+// again before the steps behind the jump do.
+static bool note_repeated(check_search* s, const etx_method_record* jump) {
+  const size_t to = (size_t)jump->call.prepared[ETX_JUMP_STEP];
+  while (to < s->noted) {
+    if (!note_step(s, --s->noted)) return false;
+  }
+  return true;
+}
+
+static void forget_marks(const etx_method* method) {
   for (size_t i = 0; i < method->value_count; ++i) {
     method->marks[i] &= (uint8_t)~ETX_MARK_CHANGED;
   }
-  for (size_t i = method->first_state_step; i < method->step_count; ++i) {
-    const size_t position =
-        (size_t)(etx_record_of_call(method->steps[i].call) - method->records);
-    const etx_method_record* const record = &method->records[position];
-    if (!is_plain(record)) return;
-    if (can_ask(method, record, &writes)) {
-      add_check(method, &list, (uint32_t)position);
+}
+
+void etx_state_checks_find(etx_method* method) {
+  const size_t first = method->first_state_step;
+  check_list list = {.end = &method->first_check};
+  check_search s = {.method = method, .noted = first};
+  method->has_new_steps = false;
+  *list.end = ETX_NO_INDEX;
+  if (first == SIZE_MAX) return;
+  forget_marks(method);
+  for (size_t i = 0; ETX_CONTROL_FLOW && i < first; ++i) {
+    if (is_jump(record_at(method, i))) note_join(&s, record_at(method, i));
+  }
+  for (size_t i = first; i < method->step_count; ++i) {
+    const etx_method_record* const record = record_at(method, i);
+    if (is_jump(record)) {
+      note_join(&s, record);
+      if (!note_repeated(&s, record)) return;
+    } else if (i >= s.join && is_ready(record) &&
+               can_ask(method, record, &s.writes)) {
+      add_check(method, &list, (uint32_t)(record - method->records));
     }
-    note_writes(method, record, &writes);
+    if (!note_step(&s, i)) return;
   }
 }
 

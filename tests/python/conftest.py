@@ -97,6 +97,26 @@ mutates: {first: new_first, second: new_second}
 """
 
 
+# Appends a row to two states, at a position that a third one counts: the position
+# before this call and that after it.
+APPEND_ROWS = """\
+etx: 1
+method: append
+inputs:
+  - {name: row, type: "float32[1]"}
+buffers:
+  - {name: first, type: "float32[8]", init: 0}
+  - {name: second, type: "float32[4]", init: 0}
+  - {name: place, type: "int64[1]", init: 0}
+nodes:
+  - {out: new_first, op: aten.index_put.default, args: [first, [place], row]}
+  - {out: next, op: aten.add.Scalar, args: [place, 1]}
+  - {out: new_second, op: aten.index_put.default, args: [second, [next], row]}
+outputs: []
+mutates: {first: new_first, second: new_second, place: next}
+"""
+
+
 def make_program(source: Path, output: Path, *, parallel_regions: bool = False) -> Path:
     """Plans a directory of methods into a program file."""
     command = os.environ.get("ETX_COMMAND")
@@ -120,6 +140,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "types": {"pass_on": MANY_TYPES},
         "clash": {"reset": CLASH, "look_up": LOOK_UP},
         "rows": {"put": PUT_ROWS},
+        "append": {"append": APPEND_ROWS},
     }
     for name, methods in sources.items():
         (folder / name).mkdir()

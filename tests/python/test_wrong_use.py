@@ -216,6 +216,23 @@ def test_a_refused_call_changes_nothing(bench):
     assert not bench.session.is_torn
 
 
+def test_a_counter_past_the_end_leaves_the_session_usable(programs):
+    with etx.load(programs["append"]).session() as session:
+        for row in range(1, 4):
+            session.append(np.array([row], np.float32))
+        full = session.save()
+        for _ in range(2):
+            with pytest.raises(etx.ArgumentError, match="index 4 is not in -4..3"):
+                session.append(np.array([9], np.float32))
+            assert not session.is_torn
+            assert session.save() == full
+        np.testing.assert_array_equal(session.state["first"], [1, 2, 3, 0, 0, 0, 0, 0])
+        np.testing.assert_array_equal(session.state["second"], [0, 1, 2, 3])
+        session.reset()
+        session.append(np.array([5], np.float32))
+        np.testing.assert_array_equal(session.state["second"], [0, 5, 0, 0])
+
+
 @pytest.mark.parametrize("place", [4, 7, 8, -9])
 def test_a_place_past_the_end_leaves_the_session_usable(programs, place):
     with etx.load(programs["rows"]).session() as session:

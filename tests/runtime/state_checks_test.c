@@ -59,6 +59,7 @@ static void load(checks_fixture* f) {
   test_state_row(f->p, "s", ETX_DTYPE_FLOAT32, SIZES(ROWS), 0, 0);
   test_state_row(f->p, "t", ETX_DTYPE_FLOAT32, SIZES(ROWS), 16, 0);
   test_state_row(f->p, "u", ETX_DTYPE_INT64, SIZES(1), 48, 0);
+  test_state_row(f->p, "x", ETX_DTYPE_FLOAT32, SIZES(2), 56, 0);
   const etx_planned_memory state = {f->arena, sizeof f->arena, &f->torn};
   assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
                              NULL, &diag));
@@ -396,29 +397,162 @@ static void an_observed_run_asks_too(void** state) {
   end(&f);
 }
 
-// An instruction behind a jump may not run, so its index may be anything.
-static void an_instruction_behind_a_jump_is_not_asked(void** state) {
+// States on both sides of the index are written; the index is still known.
+static void an_index_between_written_states_is_known(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  const int index = test_state(f.p, "u", ETX_DTYPE_INT64, SIZES(1), 48);
+  const int row = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(1), 144);
+  const int above = test_state(f.p, "x", ETX_DTYPE_FLOAT32, SIZES(2), 56);
+  put_at(&f, f.s, f.at);
+  test_call(f.p, "aten::copy_", "",
+            ARGS(above, f.value, test_bool(f.p, false), above));
+  test_call(f.p, "aten::index_select", "out",
+            ARGS(f.t, test_int(f.p, 0), index, row, row));
+  load(&f);
+  f.arena[48] = ROWS;
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "instruction 2");
+  assert_int_equal(f.torn, 0);
+  f.arena[48] = 1;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  end(&f);
+}
+
+static int add_flag(checks_fixture* f) {
+  return test_input(f->p, test_borrowed(f->p, ETX_DTYPE_BOOL, SIZES(1)),
+                    "flag");
+}
+
+static void set_flag(checks_fixture* f, uint8_t* flag) {
+  const etx_tensor tensor = TEST_TENSOR(flag, ETX_DTYPE_BOOL, 1);
+  assert_ok(etx_method_set_input(&f->loaded.method, 3, &tensor, &diag));
+}
+
+// An instruction that a jump leads over may not run, so its index may be
+// anything. Those in front of the jump and where it leads to do run.
+static void only_instructions_that_run_are_asked(void** state) {
+  (void)state;
+  if (!ETX_CONTROL_FLOW) skip();
+  for (uint8_t flag = 0; flag < 2; ++flag) {
+    checks_fixture f;
+    start(&f);
+    const int condition = add_flag(&f);
+    put_at(&f, f.s, f.at);
+    test_jump_false(f.p, condition, 3);
+    index_put(&f);  // not asked
+    const int row = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+    test_call(f.p, "aten::index_select", "out",
+              ARGS(f.t, test_int(f.p, 0), f.at, row, row));  // asked
+    load(&f);
+    set_flag(&f, &flag);
+    assert_int_equal(count_checks(&f), 0);  // before the first run
+    f.later_data[1] = 3;
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    assert_int_equal(count_checks(&f), 2);
+    memset(f.arena, 0, sizeof f.arena);
+    f.at_data[1] = -1;  // index_put takes it, index_select does not
+    assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                   "instruction 3");
+    assert_untouched(&f);
+    end(&f);
+  }
+}
+
+// if (flag) index = later + later; then the first write.
+static void a_jump_in_front_of_the_first_write_hides_nothing(void** state) {
   (void)state;
   if (!ETX_CONTROL_FLOW) skip();
   checks_fixture f;
   start(&f);
-  const int flag =
-      test_input(f.p, test_borrowed(f.p, ETX_DTYPE_BOOL, SIZES(1)), "flag");
+  const int condition = add_flag(&f);
+  test_jump_false(f.p, condition, 2);
+  const int index = twice(&f);
   put_at(&f, f.s, f.at);
-  index_select(&f);  // asked
-  test_jump_false(f.p, flag, 4);
-  index_put(&f);  // not asked
+  put_at(&f, f.t, index);
   load(&f);
-  uint8_t no = 0;
-  const etx_tensor tensor = TEST_TENSOR(&no, ETX_DTYPE_BOOL, 1);
-  assert_ok(etx_method_set_input(&f.loaded.method, 3, &tensor, &diag));
+  uint8_t flag = 1;
+  set_flag(&f, &flag);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "instruction 3");
+  assert_untouched(&f);
+  f.later_data[1] = 1;
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_written(&f);
+  end(&f);
+}
+
+// The first write may be skipped itself: then nothing is asked in its place.
+static void a_jump_over_the_first_write_asks_nothing(void** state) {
+  (void)state;
+  if (!ETX_CONTROL_FLOW) skip();
+  checks_fixture f;
+  start(&f);
+  const int condition = add_flag(&f);
+  test_jump_false(f.p, condition, 2);
+  put_at(&f, f.s, f.at);
+  put_at(&f, f.t, f.later);
+  load(&f);
+  uint8_t flag = 0;
+  set_flag(&f, &flag);
+  f.at_data[0] = ROWS;  // of the instruction that does not run
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(f.torn, 0);
+  flag = 1;
+  f.at_data[0] = 1;
+  f.later_data[0] = ROWS;
   memset(f.arena, 0, sizeof f.arena);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "instruction 2");
+  assert_untouched(&f);
+  end(&f);
+}
+
+// do { index += 1; s[at] = value } while (index < 3); read t[index]: the index
+// of the first round is not that of the reader.
+static void a_loop_changes_what_was_known(void** state) {
+  (void)state;
+  if (!ETX_CONTROL_FLOW) skip();
+  checks_fixture f;
+  start(&f);
+  const int one = test_int(f.p, 1), no = test_int(f.p, 0);
+  const int index = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(2), 128);
+  const int is_end = test_scratch(f.p, ETX_DTYPE_BOOL, SIZES(2), 144);
+  const int row = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 160);
+  test_call(f.p, "aten::sub", "out", ARGS(f.later, f.later, one, index, index));
+  test_call(f.p, "aten::add", "out", ARGS(index, f.at, one, index, index));
+  put_at(&f, f.s, f.at);
+  test_call(f.p, "aten::ge", "Scalar_out",
+            ARGS(index, test_int(f.p, 3), is_end, is_end));
+  test_jump_false(f.p, is_end, 1);
+  test_call(f.p, "aten::index_select", "out", ARGS(f.t, no, index, row, row));
+  load(&f);
+  f.at_data[0] = f.at_data[1] = 1;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(count_checks(&f), 1);  // the write in the loop
+  end(&f);
+}
+
+// Sizes that the run decides in between are no reason to stop.
+static void what_lies_behind_sizes_from_data_is_asked(void** state) {
+  (void)state;
+  if (!ETX_CONTROL_FLOW || !ETX_DYNAMIC) skip();
+  checks_fixture f;
+  start(&f);
+  const int places =
+      test_dynamic(f.p, test_scratch(f.p, ETX_DTYPE_INT64, SIZES(2, 1), 128));
+  put_at(&f, f.s, f.at);
+  test_call(f.p, "aten::nonzero", "out", ARGS(f.value, places, places));
+  index_put(&f);
+  load(&f);
   f.later_data[1] = ROWS;
   assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "instruction 1");
+                 "instruction 2");
   assert_untouched(&f);
+  f.later_data[1] = 2;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
   end(&f);
 }
 
@@ -432,7 +566,12 @@ int main(void) {
       cmocka_unit_test(an_index_in_state_is_known_until_it_is_written),
       cmocka_unit_test(equal_questions_are_asked_once),
       cmocka_unit_test(an_observed_run_asks_too),
-      cmocka_unit_test(an_instruction_behind_a_jump_is_not_asked),
+      cmocka_unit_test(an_index_between_written_states_is_known),
+      cmocka_unit_test(only_instructions_that_run_are_asked),
+      cmocka_unit_test(a_jump_in_front_of_the_first_write_hides_nothing),
+      cmocka_unit_test(a_jump_over_the_first_write_asks_nothing),
+      cmocka_unit_test(a_loop_changes_what_was_known),
+      cmocka_unit_test(what_lies_behind_sizes_from_data_is_asked),
   };
   return cmocka_run_group_tests_name("state_checks", tests, NULL, NULL);
 }

@@ -59,18 +59,35 @@ static void what_depends_on_inputs_moves_in_front(void** state) {
   lowered_close(&l);
 }
 
-// The index is read from a state that is written before.
-static void what_depends_on_a_state_stays(void** state) {
+#define NEW_C(more) \
+  "nodes:\n" PUT("a", "at")                                              \
+  "  - {out: sum, op: aten.add.Tensor, args: [c, at]}\n" more PUT("b", "sum") \
+  "mutates: {a: new_a, b: new_b, c: new_c}\n"                            \
+  "outputs: []\n"
+#define ADD(out, args) \
+  "  - {out: " out ", op: aten.add.Tensor, args: " args "}\n"
+
+// A state that is not written before the index is computed.
+static void what_depends_on_the_old_content_of_a_state_moves(void** state) {
+  (void)state;
+  open_moved(BUFFERS NEW_C(ADD("new_c", "[c, c]")));
+  assert_int_equal(position_of("sum"), 0);
+  assert_true(position_of("new_c") > position_of("new_a"));
+  lowered_close(&l);
+}
+
+// A counter from whose new content an index is computed is not computed in the
+// state, so that the index is known before any state is written.
+static void a_counter_is_written_behind_its_use(void** state) {
   (void)state;
   open_moved(BUFFERS
-             "nodes:\n"
-             "  - {out: new_c, op: aten.add.Tensor, args: [c, at]}\n" PUT(
-                 "a", "at")
-             "  - {out: two, op: aten.add.Tensor, args: [new_c, at]}\n" PUT(
-                 "b", "two")
+             "nodes:\n" PUT("a", "at") ADD("new_c", "[c, at]")
+                 ADD("two", "[new_c, at]") PUT("b", "two")
              "mutates: {a: new_a, b: new_b, c: new_c}\n"
              "outputs: []\n");
-  assert_true(position_of("two") > position_of("new_a"));
+  assert_int_equal(position_of("new_c"), 0);
+  assert_int_equal(position_of("two"), 1);
+  assert_int_equal(position_of("new_a"), 2);
   lowered_close(&l);
 }
 
@@ -91,7 +108,8 @@ static void a_method_without_state_keeps_its_order(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_depends_on_inputs_moves_in_front),
-      cmocka_unit_test(what_depends_on_a_state_stays),
+      cmocka_unit_test(what_depends_on_the_old_content_of_a_state_moves),
+      cmocka_unit_test(a_counter_is_written_behind_its_use),
       cmocka_unit_test(a_method_without_state_keeps_its_order),
   };
   return cmocka_run_group_tests_name("compute_indices_first", tests, NULL,

@@ -14,13 +14,3 @@ endif()
 # Included behind the libraries etx_format, etx_runtime.
 target_compile_options(etx_format PRIVATE ${frame_option})
 target_compile_options(etx_runtime PRIVATE ${frame_option})
-
-# etx_larger_frames(<bytes> <files...>): files with functions whose frames are
-# still larger.
-function(etx_larger_frames bytes)
-  if(frame_option)
-    list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
-      $<$<CONFIG:Release,MinSizeRel>:-Wframe-larger-than=${bytes}>)
-  endif()
-endfunction()

@@ -31,7 +31,11 @@
 enum {
   // Alignment in bytes of every block given to the runtime, at least. Sessions
   // of shared_memory are aligned to a line of the cache.
-  ETX_MEMORY_ALIGNMENT = 16
+  ETX_MEMORY_ALIGNMENT = 16,
+  // Bytes of stack that are enough for a thread that loads or runs methods of
+  // any program, in a build that is optimised. On boards less is enough:
+  // examples/boards computes it.
+  ETX_THREAD_STACK_BYTES = 49152
 };
 
 // Bytes of the blocks that a method needs.

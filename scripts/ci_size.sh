@@ -157,8 +157,8 @@ check_budget size-small/kernels.so 783000
 check_budget size-all/core-format-alone.so 105000
 check_budget size-all/core-image 86000
 check_budget size-silent/core-image 60500
-check_budget image-static/core-image 25896
-check_budget image-least/core-image 16328
+check_budget image-static/core-image 26128
+check_budget image-least/core-image 16560
 
 if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
   for name in optimized quantized; do

@@ -559,6 +559,8 @@ static etx_status print_methods(const etx_program* program, FILE* out,
   fputs("// one session of state, aligned to ETX_SHARED_MEMORY_ALIGNMENT\n",
         out);
   print_define(out, stem, whole, "SESSION", session);
+  fputs("// stack of a thread that loads or runs methods, at most\n", out);
+  print_define(out, stem, whole, "THREAD_STACK", ETX_THREAD_STACK_BYTES);
   return ETX_OK;
 }
 

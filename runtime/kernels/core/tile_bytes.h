@@ -1,13 +1,13 @@
 // ETX_TILE_BYTES: the stack that elementwise loops and chains of them use for a
 // block of elements (chains of bytes use a little more). Results do not depend
-// on it. With 8192, the loops take the time of whole arrays; a board with
+// on it. With 7168, the loops take the time of whole arrays; a board with
 // little stack builds with less, such as 1024.
 
 #ifndef ETX_RUNTIME_KERNELS_CORE_TILE_BYTES_H
 #define ETX_RUNTIME_KERNELS_CORE_TILE_BYTES_H
 
 #ifndef ETX_TILE_BYTES
-#define ETX_TILE_BYTES 8192
+#define ETX_TILE_BYTES 7168
 #endif
 
 enum {

@@ -18,7 +18,7 @@
 enum { LINEAR, NEAREST, CUBIC, MODES };
 enum { ZEROS, BORDER, REFLECTION, PADDINGS };
 enum { MAX_TAPS = 4 };
-enum { LANES = 32 };  // results of a row that form a block
+enum { LANES = 24 };  // results of a row that form a block
 
 typedef struct sampler {
   etx_planes in, out;

@@ -175,14 +175,15 @@ static const float* parameter_or_fill(const norm_params* n,
   return buffer;
 }
 
-static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
+static __attribute__((noinline)) void normalize_weighted_rows(
+    const layer_norm* l, const float* weights, size_t first, size_t end) {
   const norm_params* n = &l->n;
-  float weights[SHORT_ROW], biases[SHORT_ROW];
+  float biases[SHORT_ROW];
   // Without a bias, -0 is added: x + -0 is x for every x, also for -0.
   const etx_layer_norm_rows rows = {
       .in = (const float*)(const void*)l->in + first * n->count,
       .out = (float*)(void*)l->out + first * n->count,
-      .weight = parameter_or_fill(n, &n->weight, 1.0f, weights),
+      .weight = weights,
       .bias = parameter_or_fill(n, &n->bias, -0.0f, biases),
       .means = (float*)(void*)l->s.means + first,
       .scales = (float*)(void*)l->s.scales + first,
@@ -190,6 +191,12 @@ static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
       .count = n->count,
       .eps = (float)n->eps};
   l->loops->normalize(&rows);
+}
+
+static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
+  float weights[SHORT_ROW];
+  normalize_weighted_rows(
+      l, parameter_or_fill(&l->n, &l->n.weight, 1.0f, weights), first, end);
 }
 
 // True for float16 and bfloat16 rows that fit a block: each row is converted

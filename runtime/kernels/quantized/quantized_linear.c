@@ -92,9 +92,11 @@ static bool lay_out_integers(size_t rows, size_t inner,
 // The bytes of a thread's tile, for whichever instruction set.
 static size_t tile_bytes(size_t rows, size_t bits, bool is_integer) {
   if (!is_integer) return 0;
+  const size_t row = bits == 4 ? ETX_QUANTIZED_TILE : 0;
   const size_t bytes = etx_quantized_linear_int8_tile(rows, bits);
   const size_t pairs = etx_quantized_linear_int16_tile(rows, bits);
-  return bytes > pairs ? bytes : pairs;
+  const size_t most = bytes > pairs ? bytes : pairs;
+  return most > row ? most : row;
 }
 
 static bool input_bytes(const etx_tensor* input, size_t bits, bool is_integer,
@@ -495,7 +497,7 @@ static void store_row(const linear_job* j, const column_epilogue* epilogue,
 }
 
 static void run_stored_weights(const linear_job* j, size_t column,
-                               size_t columns) {
+                               size_t columns, void* tile) {
   column_epilogue epilogue;
   read_epilogue(j, column, columns, &epilogue);
   for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
@@ -503,6 +505,7 @@ static void run_stored_weights(const linear_job* j, size_t column,
     const size_t rows_left = j->rows - row;
     const size_t rows = rows_left < TILE_ROWS ? rows_left : TILE_ROWS;
     etx_quantized_block b = block_at(j, row, rows, column, columns);
+    b.tile = tile;
     if (j->loop == j->loops->whole8) {
       run_exact_tile(j, b, sums);
     } else {
@@ -583,7 +586,7 @@ static void run_tiles(const void* context, void* tile, size_t first,
     } else if (j->loop == NULL) {
       run_unpacked_weights(j, column, columns);
     } else {
-      run_stored_weights(j, column, columns);
+      run_stored_weights(j, column, columns, tile);
     }
   }
 }

@@ -287,12 +287,19 @@ static bool is_far(const int8_job* j) {
   return j->linear->weight.row_bytes > near / j->linear->columns;
 }
 
+// The tile of stored 4-bit weights.
+typedef struct stored_tile {
+  float sums[TILE_SUMS];
+  int32_t group_sums[ETX_INT4_DOT_SUMS];
+} stored_tile;
+
 // All rows times stored 4-bit weights.
 static __attribute__((noinline)) void run_stored_4bit(const int8_job* j,
                                                       size_t column,
                                                       size_t columns,
-                                                      float* sums) {
+                                                      stored_tile* tile) {
   const etx_packed_weights* w = &j->linear->weight;
+  float* const sums = tile->sums;
   for (size_t row = 0; row < j->rows; row += MIN_PANEL_ROWS) {
     const size_t left = j->rows - row;
     const size_t rows = left < MIN_PANEL_ROWS ? left : MIN_PANEL_ROWS;
@@ -309,7 +316,8 @@ static __attribute__((noinline)) void run_stored_4bit(const int8_job* j,
         .group = w->group,
         .groups = w->groups,
         .sums = sums,
-        .is_far = row == 0 && is_far(j)};
+        .is_far = row == 0 && is_far(j),
+        .group_sums = tile->group_sums};
     const etx_int8_epilogue epilogue = {.sums = sums,
                                         .sum_row = (ptrdiff_t)columns,
                                         .rows = rows,
@@ -387,7 +395,8 @@ typedef struct byte_panel {
 } byte_panel;
 
 size_t etx_quantized_linear_int8_tile(size_t rows, size_t bits) {
-  const size_t stored = TILE_SUMS * sizeof(float);
+  const size_t stored =
+      bits == 4 ? sizeof(stored_tile) : TILE_SUMS * sizeof(float);
   const size_t panel = bits == 4 ? sizeof(group_panel) : sizeof(byte_panel);
   const size_t least = bits == 4 ? MIN_GROUP_PANEL_ROWS : MIN_PANEL_ROWS;
   return rows < least ? stored : panel;

@@ -12,7 +12,7 @@
 #include "runtime/kernels/quantized_u8/u8_args.h"
 
 enum {  // elements
-  BLOCK = ETX_TILE_BYTES < 8192 ? 16 : 128,
+  BLOCK = ETX_TILE_BYTES < 4096 ? 16 : 96,
   TASK = 8192,
   TABLE_BYTES = 256,
 };

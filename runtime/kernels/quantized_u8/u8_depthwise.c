@@ -2,7 +2,9 @@
 
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
-#include "runtime/kernels/core/parallel_for.h"
+#include "format/base/checked_math.h"
+#include "runtime/kernels/core/thread_tiles.h"
+#include "runtime/kernels/core/tile_bytes.h"
 #include "runtime/kernels/registry/temporary_kernels.h"
 #include "runtime/kernels/quantized_u8/u8_args.h"
 #include "runtime/kernels/image/window.h"
@@ -11,6 +13,8 @@ enum {
   MAX_ROWS = 64,         // most image rows that one work item reads
   CHANNELS = 64,         // an item's number of channels is a multiple of this
   ITEMS_PER_THREAD = 4,  // fewest items for each thread, where possible
+  // A build for little stack has little other memory, too.
+  TILE = ETX_TILE_BYTES < 4096 ? 0 : ETX_U8_DEPTHWISE_TILE,
 };
 
 typedef struct u8_depthwise_job {
@@ -29,8 +33,8 @@ typedef struct u8_depthwise_job {
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
 // Computes `count` rows of results, for `channels` channels.
-static void run_rows(const u8_depthwise_job* j, size_t image, size_t row,
-                     size_t count, size_t first, size_t channels) {
+static void run_rows(const u8_depthwise_job* j, void* tile, size_t image,
+                     size_t row, size_t count, size_t first, size_t channels) {
   const uint8_t* rows[MAX_ROWS];
   const size_t row_bytes = (size_t)j->x.in * j->channels;
   const size_t element = j->results.is_float ? sizeof(float) : 1;
@@ -60,20 +64,22 @@ static void run_rows(const u8_depthwise_job* j, size_t image, size_t row,
                               .results_y = count,
                               .results_x = (size_t)j->x.out,
                               .results = &j->results,
-                              .out = j->out + at * j->channels * element};
+                              .out = j->out + at * j->channels * element,
+                              .tile = tile};
   j->loops->windows(&w);
 }
 
 // Computes items [first, end): some rows of some channels each.
-static void run_items(const void* context, size_t first, size_t end) {
+static void run_items(const void* context, void* tile, size_t first,
+                      size_t end) {
   const u8_depthwise_job* j = context;
   for (size_t i = first; i < end; ++i) {
     const size_t strip = i / j->channel_parts;
     const size_t channel = (i - strip * j->channel_parts) * j->part;
     const size_t image = strip / j->row_parts;
     const size_t row = (strip - image * j->row_parts) * j->rows;
-    run_rows(j, image, row, min_size(j->rows, (size_t)j->y.out - row), channel,
-             min_size(j->part, j->channels - channel));
+    run_rows(j, tile, image, row, min_size(j->rows, (size_t)j->y.out - row),
+             channel, min_size(j->part, j->channels - channel));
   }
 }
 
@@ -126,16 +132,18 @@ static etx_status run(etx_call* call) {
         .dilation = etx_call_list_item(call, ETX_ARG_depthwise_u8_dilation, i)};
   }
   etx_u8_requantize_read(call, 3, 9, &j.results);
+  const size_t pixel = j.channels + ETX_U8_INTERLEAVE - 1;
   memset(call->temporary,
-         (int)etx_call_integer(call, ETX_ARG_depthwise_u8_zero_point),
-         call->temporary_bytes);
+         (int)etx_call_integer(call, ETX_ARG_depthwise_u8_zero_point), pixel);
   j.outside = call->temporary;
+  const etx_thread_tiles tiles = {(char*)call->temporary + pixel, TILE};
   const size_t taps = (size_t)(j.y.kernel * j.x.kernel);
   const size_t images = (size_t)out->sizes[0];
   if (etx_tensor_numel(out) == 0) return ETX_OK;
   split_work(&j, images, parallel->thread_count);
-  etx_parallel_for(parallel, images * j.row_parts * j.channel_parts,
-                   (double)etx_tensor_numel(out) * (double)taps, run_items, &j);
+  etx_parallel_for_tiled(parallel, images * j.row_parts * j.channel_parts,
+                         (double)etx_tensor_numel(out) * (double)taps,
+                         run_items, &j, &tiles);
   return ETX_OK;
 }
 
@@ -151,7 +159,20 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
                            (size_t)MAX_ROWS, taps, dilation);
   }
   call->run = run;
-  return etx_temporary_u8(call, &call->temporary_bytes);
+  return etx_temporary_depthwise_u8(call, &call->temporary_bytes);
+}
+
+// The pixel outside of the image, then the tiles.
+etx_status etx_temporary_depthwise_u8(const etx_call* call, size_t* out_bytes) {
+  size_t pixel = 0, tiles = 0;
+  ETX_TRY(etx_temporary_u8(call, &pixel));
+  if (etx_thread_tiles_needed(call->parallel, TILE, &tiles) &&
+      etx_add_size(pixel, tiles, out_bytes)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "the columns of a convolution of uint8 do not fit in "
+                         "memory");
 }
 
 // The workspace is a pixel of zero points, which stands for pixels outside the

@@ -13,7 +13,7 @@
 
 // Blocks of results that are reduced together: enough that a row is read in
 // pieces of several cache lines, few enough for the stack.
-enum { GROUP_BLOCKS = 8, GROUP_RESULTS = GROUP_BLOCKS * ETX_BLOCK };
+enum { GROUP_BLOCKS = 7, GROUP_RESULTS = GROUP_BLOCKS * ETX_BLOCK };
 
 // Fewer than MIN_RESULTS results are not reduced by columns. Rows shorter than
 // SHORT_ROW are, if they have to be converted.

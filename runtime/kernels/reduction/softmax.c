@@ -255,16 +255,14 @@ static void pass_finish(const softmax* s, const etx_axis_lines* lines,
   etx_axis_across_store(&lines->out, b, at, count, s->compute, &y);
 }
 
-static void visit_interleaved(const softmax* s, const etx_axis_lines* lines) {
+static __attribute__((noinline)) void visit_interleaved(
+    const softmax* s, const etx_axis_lines* lines) {
   static void (*const passes[])(const softmax*, const etx_axis_lines*,
                                 interleaved_state*, size_t,
                                 size_t) = {pass_max, pass_sum, pass_finish};
   const size_t blocks = (lines->width + ETX_BLOCK - 1) / ETX_BLOCK;
   interleaved_state a;
-  for (size_t b = 0; b < blocks; ++b) {
-    const size_t count = etx_axis_lines_in_block(lines, b);
-    for (size_t i = 0; i < count; ++i) a.sums[b].f64[i] = 0;
-  }
+  memset(a.sums, 0, sizeof a.sums);
   for (size_t pass = 0; pass < 3; ++pass) {
     for (size_t at = 0; at < lines->count; ++at) {
       for (size_t b = 0; b < blocks; ++b) passes[pass](s, lines, &a, b, at);

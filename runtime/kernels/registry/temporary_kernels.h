@@ -74,14 +74,15 @@ etx_status etx_temporary_convolution_panels(const etx_call* call,
 #define ETX_TEMPORARY_convolution_backward_out \
   , etx_temporary_convolution_backward
 
-// Convolutions of uint8: a pixel of zero points. All but those of single
-// channels, and linear layers, also have tiles for each thread.
+// Convolutions of uint8: a pixel of zero points. They and linear layers also
+// have tiles for each thread.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes);
 etx_status etx_temporary_convolution_u8(const etx_call* call,
                                         size_t* out_bytes);
+etx_status etx_temporary_depthwise_u8(const etx_call* call, size_t* out_bytes);
 etx_status etx_temporary_linear_u8(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_convolution_u8_out , etx_temporary_convolution_u8
-#define ETX_TEMPORARY_depthwise_u8_out , etx_temporary_u8
+#define ETX_TEMPORARY_depthwise_u8_out , etx_temporary_depthwise_u8
 #define ETX_TEMPORARY_linear_u8_out , etx_temporary_linear_u8
 
 // Attention: blocks of keys and values as floats, for each thread.

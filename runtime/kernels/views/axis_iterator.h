@@ -19,7 +19,7 @@
 // Interleaved lines of a group, and blocks of them: enough for long reads of
 // memory, few enough for an accumulator of each on the stack.
 enum {
-  ETX_AXIS_LINE_BLOCKS = 8,
+  ETX_AXIS_LINE_BLOCKS = 6,
   ETX_AXIS_LINES = ETX_AXIS_LINE_BLOCKS * ETX_BLOCK
 };
 

@@ -469,6 +469,7 @@ static void the_header_states_what_the_runtime_needs(void** state) {
   char* const text = command_read_file(header, NULL);
   assert_non_null(strstr(text, "#define KV_MEMORY_SET_CACHE_SCRATCH_BYTES "));
   assert_non_null(strstr(text, "#define KV_MEMORY_SESSION_BYTES "));
+  assert_non_null(strstr(text, "#define KV_MEMORY_THREAD_STACK_BYTES 49152\n"));
   free(text);
   unlink(header);
 }

@@ -19,7 +19,7 @@
 
 #define ETX ETX_BINARY "/etx"
 
-enum { STACK_BYTES = 48 << 10, PATH_BYTES = 256 };
+enum { STACK_BYTES = ETX_THREAD_STACK_BYTES, PATH_BYTES = 256 };
 
 typedef struct small_run {
   etx_run_session session;

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "runtime/method.h"
 #include "tests/format/fixtures/format_test.h"
 #include "tests/support/kernel_call.h"
 #include "tests/support/test_instruction_sets.h"
 
-enum { STACK_BYTES = 48 << 10, MOST = 1 << 21 };
+enum { STACK_BYTES = ETX_THREAD_STACK_BYTES, MOST = 1 << 21 };
 
 static float* elements;
 static test_call c;

@@ -26,8 +26,11 @@ typedef struct dotprod_group_rows {
   size_t row;  // the first
   const uint8_t* bytes[ROWS];
   int32_t base[ROWS];
-  int32_t sums[ROWS][MOST_GROUPS + GROUPS];  // some follow
+  int32_t (*sums)[MOST_GROUPS + GROUPS];  // some follow
 } dotprod_group_rows;
+
+_Static_assert(ROWS*(MOST_GROUPS + GROUPS) <= ETX_INT4_DOT_SUMS,
+               "the sums of groups fit");
 
 static void sum_row(const uint8_t* row, int32_t base, size_t group,
                     size_t groups, int32_t* out) {
@@ -267,6 +270,7 @@ static inline __attribute__((always_inline)) void some_rows(
 
 void etx_int4_dot_dotprod(const etx_int4_dot_block* b) {
   dotprod_group_rows g;
+  g.sums = (int32_t(*)[MOST_GROUPS + GROUPS]) b->group_sums;
   for (size_t row = 0; row < b->rows; row += ROWS) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
     g.row = row;

@@ -21,6 +21,9 @@ enum {
   ETX_INT8_PIECE = 128,
   // The largest number of byte products that fit in an int32 sum.
   ETX_INT8_MAX_DEPTH = 32768,
+  // Numbers for the sums of two rows' groups, which have 32 elements at least,
+  // and some behind each.
+  ETX_INT4_DOT_SUMS = 2 * (ETX_INT8_MAX_DEPTH / 32 + 16),
 };
 
 // A quantised element is scale * (byte - base).
@@ -57,6 +60,7 @@ typedef struct etx_int4_dot_block {
   size_t group, groups;  // elements: 32, 64 or 128
   float* sums;           // [rows, columns], as etx_quantized_loops.groups4
   bool is_far;           // as above
+  int32_t* group_sums;   // room for ETX_INT4_DOT_SUMS
 } etx_int4_dot_block;
 
 // The epilogue, each step rounded: the exact sum minus base times the column's

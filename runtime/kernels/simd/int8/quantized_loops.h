@@ -29,7 +29,11 @@ typedef struct etx_quantized_block {
   const int32_t* group_sums;
   void* sums;         // rows of columns
   ptrdiff_t sum_row;  // in elements
+  void* tile;  // for integers and 4-bit weights: a tile of ETX_QUANTIZED_TILE
+               // bytes (thread_tiles.h)
 } etx_quantized_block;
+
+enum { ETX_QUANTIZED_TILE = 16384 };
 
 typedef void (*etx_quantized_loop)(const etx_quantized_block* block);
 

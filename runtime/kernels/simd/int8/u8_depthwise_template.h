@@ -40,9 +40,17 @@ typedef struct channel_block {
   BYTE_BOUNDS bounds;
   I32_VEC offsets[SOME];
   F32_VEC scales[SOME], bias[SOME];
-  I32_VEC weights[ROOM_OF_WEIGHTS][SOME];  // [kernel_x][sides]
-  I32_VEC columns[ROOM_OF_COLUMNS][SOME];
+  I32_VEC (*weights)[SOME];  // [kernel_x][sides], in the tile
+  I32_VEC (*columns)[SOME];  // the same of columns
 } channel_block;
+
+typedef struct channel_tile {
+  I32_VEC weights[ROOM_OF_WEIGHTS][SOME];
+  I32_VEC columns[ROOM_OF_COLUMNS][SOME];
+} channel_tile;
+
+_Static_assert(sizeof(channel_tile) <= ETX_U8_DEPTHWISE_TILE,
+               "the tile has room for weights and columns");
 
 // A number of each channel where its sum lies.
 static void transpose_numbers(const void* from, size_t count, int32_t rest,
@@ -159,22 +167,25 @@ static inline size_t sides_of(const etx_u8_depthwise* w) {
   return (w->kernel_y + SIDE - 1) / SIDE;
 }
 
-// True if there is room for a window and for the columns of one.
+// True if there is a tile with room for a window and for the columns of one.
 static inline __attribute__((unused)) bool windows_fit(
     const etx_u8_depthwise* w) {
   const size_t fit = ROOM_OF_COLUMNS / sides_of(w);
-  return sides_of(w) * w->kernel_x <= ROOM_OF_WEIGHTS && w->dilation_x <= fit &&
-         (w->kernel_x - 1) * w->dilation_x < fit;
+  return w->tile != NULL && sides_of(w) * w->kernel_x <= ROOM_OF_WEIGHTS &&
+         w->dilation_x <= fit && (w->kernel_x - 1) * w->dilation_x < fit;
 }
 
 // Computes all results of at most CHANNELS channels.
 static void sum_channels(const etx_u8_depthwise* w) {
   enum { THREE = (3 + SIDE - 1) / SIDE };
+  channel_tile* const tile = w->tile;
   channel_block t = {.w = w,
                      .first = w->first,
                      .count = w->count,
                      .sides = sides_of(w),
-                     .bounds = bounds_of(w->results)};
+                     .bounds = bounds_of(w->results),
+                     .weights = tile->weights,
+                     .columns = tile->columns};
   const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
   const size_t most = (ROOM_OF_COLUMNS / t.sides - reach) / w->stride_x + 1;
   start_channels(&t);

@@ -55,6 +55,10 @@ typedef struct etx_u8_block {
   size_t out_row;  // elements from row to row
 } etx_u8_block;
 
+// The tile of a depthwise convolution: weights and columns in the order of
+// registers.
+enum { ETX_U8_DEPTHWISE_TILE = 19456 };
+
 // Depthwise convolution of channels-last images: some rows of results.
 typedef struct etx_u8_depthwise {
   // The image's rows from the first result's first tap on; NULL: outside of it.
@@ -68,7 +72,8 @@ typedef struct etx_u8_depthwise {
   int64_t padding;  // in front of a row
   size_t results_y, results_x;
   const etx_u8_requantize* results;
-  void* out;  // [results_y][results_x][channels]
+  void* out;   // [results_y][results_x][channels]
+  void* tile;  // ETX_U8_DEPTHWISE_TILE bytes, or NULL: computed without
 } etx_u8_depthwise;
 
 // Zero points and scales of one or two operands, and the parameters of the

@@ -30,8 +30,11 @@ typedef struct vnni_group_rows {
   const uint8_t* bytes[ROWS];
   etx_i32x16 base[ROWS];  // in all bytes
   // Eight times those of elements; some follow.
-  int32_t sums[ROWS][MOST_GROUPS + LANES];
+  int32_t (*sums)[MOST_GROUPS + LANES];
 } vnni_group_rows;
+
+_Static_assert(ROWS*(MOST_GROUPS + LANES) <= ETX_INT4_DOT_SUMS,
+               "the sums of groups fit");
 
 // Reorders groups of columns, as they are in memory, to columns of groups.
 static inline etx_i32x16 transpose_quarter_lanes(etx_i32x16 x) {
@@ -331,6 +334,7 @@ static inline __attribute__((always_inline)) void some_rows(
 
 void etx_int4_dot_avx512vnni(const etx_int4_dot_block* b) {
   vnni_group_rows g;
+  g.sums = (int32_t(*)[MOST_GROUPS + LANES]) b->group_sums;
   for (size_t row = 0; row < b->rows; row += ROWS) {
     const size_t left = b->rows - row, rows = left < ROWS ? left : ROWS;
     g.row = row;

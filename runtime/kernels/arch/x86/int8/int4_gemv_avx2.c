@@ -33,11 +33,13 @@ bool etx_int4_gemv_avx2_supports(const etx_quantized_block* b) {
 // For each register of weights: the integers of its even elements, then those
 // of its odd elements, as far as they fit in a byte; and the remainders.
 typedef struct split_row {
-  int8_t bytes[MOST / PART][2][SIDE];
-  int8_t rests[MOST / PART][2][SIDE];
+  int8_t (*bytes)[2][SIDE];
+  int8_t (*rests)[2][SIDE];
   bool has_rest[MOST / PART];
   etx_i32x8 sign;  // 1, or -1 where all integers are taken with the other sign
 } split_row;
+
+_Static_assert(2 * MOST <= ETX_QUANTIZED_TILE, "a tile has a row twice");
 
 static int clamp(int x) { return x < -128 ? -128 : x > 127 ? 127 : x; }
 
@@ -205,7 +207,8 @@ static inline __attribute__((always_inline)) void all_columns(
 }
 
 void etx_int4_gemv_avx2(const etx_quantized_block* b) {
-  split_row row;
+  int8_t(*const tile)[2][SIDE] = b->tile;
+  split_row row = {.bytes = tile, .rests = tile + MOST / PART};
   split(b->left, b->count, &row);
   switch (b->group) {
     case PART / 2:

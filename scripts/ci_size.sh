@@ -156,7 +156,7 @@ check_budget size-all/kernels.so 1019000
 check_budget size-small/kernels.so 783000
 check_budget size-all/core-format-alone.so 105000
 check_budget size-all/core-image 86000
-check_budget size-silent/core-image 60500
+check_budget size-silent/core-image 60900
 check_budget image-static/core-image 26128
 check_budget image-least/core-image 16560
 

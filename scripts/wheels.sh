@@ -27,6 +27,8 @@ venv=$work/venv
 
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
+# No path of this machine gets into a file.
+export CFLAGS="-ffile-prefix-map=$here=. -ffile-prefix-map=$work=."
 
 # Debian's sources, by an apt of our own that asks for sources where the machine's
 # apt gets packages.

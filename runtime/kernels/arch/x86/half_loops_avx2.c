@@ -2,7 +2,7 @@
 // payload of a NaN, so an array that contains a NaN is converted again in plain
 // C.
 
-#include "runtime/kernels/arch/x86/half_loops_avx2.h"
+#include "runtime/kernels/arch/x86/half_loops_sets_x86.h"
 
 #include <stdbool.h>
 #include <string.h>

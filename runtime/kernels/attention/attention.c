@@ -6,8 +6,8 @@
 // operands are converted to it, too, a block at a time:
 //
 //   tiles | scores [rows, 64] | transposed keys | accumulators [rows of some
-//   tiles, groups] | query tile [rows, width] | key block [64, width] | value
-//   block [64, value width]
+//   tiles, groups] | query tile [rows, width] | block [64, width] of keys, and
+//   then of values: one for both, because it stays in L1
 //
 // A key block is transposed once for up to TILES_TOGETHER tiles, so that a
 // score is summed from the first element to the last, whatever is computed
@@ -27,6 +27,7 @@
 #include "runtime/kernels/simd/elementwise/float_loops.h"
 #include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/simd/vector/prefetch.h"
 
 enum {
   TILE = ETX_ATTENTION_TILE,
@@ -39,6 +40,7 @@ enum {
   // Multiply-adds below which waking other threads costs more than it saves.
   MIN_PARALLEL_WORK = 100000,
   MAX_PREFETCHED_ROWS = 12,          // most rows of a head that are prefetched
+  FAR_BYTES = 1 << 18,               // keys of a head that are not in L2
   ALIGNMENT = ETX_LANE_GROUP_BYTES,  // of the parts of a workspace
 };
 
@@ -129,7 +131,7 @@ static slice_memory slice_memory_at(const etx_attention* a, char* memory) {
 
 // Floats (doubles) of one slice's workspace.
 static bool workspace_elements(const etx_attention* a, size_t* out) {
-  size_t sums = 0, keys = 0, values = 0;
+  size_t sums = 0, queries = 0, block = 0;
   if (is_double(a)) {
     *out = a->value_width;
     return true;
@@ -139,12 +141,13 @@ static bool workspace_elements(const etx_attention* a, size_t* out) {
                          workspace_rows(a) * max_tiles(a), &sums)) {
     return false;
   }
+  const size_t wider = a->width > a->value_width ? a->width : a->value_width;
   if (needs_conversion(a) &&
-      !(etx_multiply_size(a->width, workspace_rows(a) + KEYS, &keys) &&
-        etx_multiply_size(a->value_width, KEYS, &values))) {
+      !(etx_multiply_size(a->width, workspace_rows(a), &queries) &&
+        etx_multiply_size(wider, KEYS, &block))) {
     return false;
   }
-  return etx_add_size(keys, values, out) && etx_add_size(*out, sums, out);
+  return etx_add_size(queries, block, out) && etx_add_size(*out, sums, out);
 }
 
 static bool slice_bytes(const etx_attention* a, size_t* out) {
@@ -192,13 +195,27 @@ typedef struct score_block {
   float (*scores)[KEYS];  // of the first row
 } score_block;
 
+// Prefetches part `i` of `parts` of some rows.
+static void prefetch_part(const prefetch_rows* p, size_t i, size_t parts) {
+  const size_t end = p->count * (i + 1) / parts;
+  for (size_t row = p->count * i / parts; row < end; ++row) {
+    const char* at = p->data + (ptrdiff_t)row * p->row_bytes;
+    for (size_t k = 0; k < p->bytes; k += ETX_CACHE_LINE_BYTES) {
+      ETX_PREFETCH_L2(at + k);
+    }
+  }
+}
+
 static const float* query_row(const query_tile* t, size_t r) {
   return t->query.data + (ptrdiff_t)r * t->query.stride;
 }
 
 // scores[i][k] = query row i * key k as dot products of rows in place. The rows
-// are computed one by one: the first one brings the keys to L1.
-static void multiply_in_place(const query_tile* t, const score_block* s) {
+// are computed one by one: the first one brings the keys to L1. Between them,
+// the next keys are prefetched, so that memory is read while scores are
+// computed.
+static void multiply_in_place(const query_tile* t, const score_block* s,
+                              const prefetch_rows* next) {
   etx_gemm_nt b = {.out = s->scores[0],
                    .left = query_row(t, s->first_row),
                    .right = s->keys.data,
@@ -207,6 +224,7 @@ static void multiply_in_place(const query_tile* t, const score_block* s) {
                    .columns = s->count,
                    .count = t->attention->width};
   for (size_t i = 0; i < s->rows; ++i) {
+    prefetch_part(next, i, s->rows);
     t->loops->dots(&b);
     b.out += KEYS;
     b.left += t->query.stride;
@@ -393,7 +411,7 @@ static operand_block key_block(const query_tile* t, size_t first) {
       .offset = etx_attention_row_offset(a, &a->key, t->batch, first),
       .first = first,
       .width = a->width,
-      .workspace = t->key_workspace};
+      .workspace = t->block_workspace};
 }
 
 static operand_block value_block(const query_tile* t, size_t first) {
@@ -403,7 +421,7 @@ static operand_block value_block(const query_tile* t, size_t first) {
       .offset = etx_attention_row_offset(a, &a->value, t->batch, first),
       .first = first,
       .width = a->value_width,
-      .workspace = t->value_workspace};
+      .workspace = t->block_workspace};
 }
 
 // Converts the first `count` rows of a block that row `r` of the tile reads.
@@ -458,21 +476,33 @@ static __attribute__((noinline)) void prefetch_row_range(const query_tile* t,
   }
 }
 
-// The rows of an operand that begin with `first`, of `end` in all, for a
-// microkernel to prefetch. None if they are converted, or if the tile spans
-// heads.
+// The rows of an operand that row `r` of the tile reads from `first` on, of
+// `end` in all. None if their elements are apart.
 static prefetch_rows next_rows(const query_tile* t,
-                               const etx_attention_view* operand, size_t first,
-                               size_t end, size_t width) {
-  prefetch_rows ahead = {{NULL, operand->row}, 0, width};
-  if (t->spans_heads || first >= end || !etx_attention_is_dense(operand)) {
-    return ahead;
-  }
-  ahead.rows.data =
-      (const float*)operand->data +
-      etx_attention_row_offset(t->attention, operand, t->batch, first);
+                               const etx_attention_view* operand, size_t r,
+                               size_t first, size_t end, size_t width) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(operand->dtype);
+  prefetch_rows ahead = {.row_bytes = operand->row * bytes,
+                         .bytes = width * (size_t)bytes};
+  if (first >= end || operand->inner != 1) return ahead;
+  ahead.data = (const char*)operand->data +
+               etx_attention_row_offset(t->attention, operand,
+                                        etx_attention_batch(t, r), first) *
+                   bytes;
   ahead.count = end - first < KEYS ? end - first : KEYS;
   return ahead;
+}
+
+// The rows behind a block that row `r` of a tile that spans heads reads next,
+// if heads share them, so that there is work to do meanwhile, and if there are
+// so many that they are not in L2.
+static prefetch_rows rows_behind(const query_tile* t, const operand_block* b,
+                                 size_t r, size_t rows) {
+  const size_t bytes =
+      t->keys[r] * b->width * etx_dtype_bytes(b->operand->dtype);
+  const bool is_far = t->spans_heads && rows > 1 && bytes >= FAR_BYTES;
+  return next_rows(t, b->operand, r, b->first + KEYS, is_far ? t->keys[r] : 0,
+                   b->width);
 }
 
 // Computes the scores of a block of keys. Prefetches its values if they are
@@ -499,7 +529,8 @@ static void score_keys(const query_tile* t, const operand_block* keys,
                            .count = count,
                            .scores = scores + r};
     if (uses_dot_kernel(a)) {
-      multiply_in_place(t, &s);
+      const prefetch_rows next = rows_behind(t, keys, r, rows);
+      multiply_in_place(t, &s, &next);
     } else {
       multiply_transposed(t, &s, transposed, ahead);
     }
@@ -520,7 +551,8 @@ static void sum_values(const query_tile* t, const operand_block* values,
         .values = load_rows(t, values, r, count),
         .count = count,
         .starts = values->first == 0};
-    etx_attention_add_values(t, &weighted, ahead);
+    const prefetch_rows next = rows_behind(t, values, r, rows);
+    etx_attention_add_values(t, &weighted, t->spans_heads ? &next : ahead);
   }
 }
 
@@ -530,13 +562,14 @@ static void sum_values(const query_tile* t, const operand_block* values,
 static void run_block(query_tile* t, size_t first, size_t end, bool prefetches,
                       float scores[TILE][KEYS], transposed_keys* transposed) {
   const etx_attention* a = t->attention;
-  const size_t left = t->max_keys - first, prefetch_end = prefetches ? end : 0;
+  const size_t left = t->max_keys - first;
+  const size_t prefetch_end = prefetches && !t->spans_heads ? end : 0;
   const operand_block keys = key_block(t, first);
   const operand_block values = value_block(t, first);
   const prefetch_rows next_values =
-      next_rows(t, &a->value, first, prefetch_end, a->value_width);
+      next_rows(t, &a->value, 0, first, prefetch_end, a->value_width);
   const prefetch_rows next_keys =
-      next_rows(t, &a->key, first + KEYS, prefetch_end, a->width);
+      next_rows(t, &a->key, 0, first + KEYS, prefetch_end, a->width);
   score_keys(t, &keys, &values, scores, transposed, &next_values);
   update_softmax(t, first, left < KEYS ? left : KEYS, scores);
   sum_values(t, &values, scores, &next_keys);
@@ -594,8 +627,7 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   t->batch = unit / s->tiles;
   t->first = unit % s->tiles * s->rows;
   t->spans_heads = s->spans_heads;
-  t->query_workspace = t->key_workspace = t->value_workspace =
-      t->accumulator_workspace = NULL;
+  t->query_workspace = t->block_workspace = t->accumulator_workspace = NULL;
   t->count = a->queries - t->first < s->rows ? a->queries - t->first : s->rows;
   if (is_double(a)) return;
   if (etx_attention_needs_accumulators(a)) {
@@ -605,8 +637,7 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   }
   if (!needs_conversion(a)) return;
   t->query_workspace = workspace;
-  t->key_workspace = t->query_workspace + workspace_rows(a) * a->width;
-  t->value_workspace = t->key_workspace + KEYS * a->width;
+  t->block_workspace = t->query_workspace + workspace_rows(a) * a->width;
 }
 
 // Runs the tile that begins with `unit`. Returns its number of units.

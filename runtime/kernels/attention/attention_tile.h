@@ -23,10 +23,12 @@ typedef struct etx_attention_rows {
   ptrdiff_t stride;
 } etx_attention_rows;
 
-// Rows that a microkernel prefetches because they are read next; count 0: none.
+// Rows of `bytes` bytes, `row_bytes` apart, that are prefetched because they
+// are read next; count 0: none.
 typedef struct etx_attention_prefetch_rows {
-  etx_attention_rows rows;
-  size_t count, width;
+  const char* data;
+  ptrdiff_t row_bytes;
+  size_t count, bytes;
 } etx_attention_prefetch_rows;
 
 // A tile of query rows with the state of their online softmax. The tile has the
@@ -53,8 +55,7 @@ typedef struct etx_attention_tile {
   float row_sum[ETX_ATTENTION_TILE][ETX_ATTENTION_GROUP];
   // Parts of the thread's workspace; NULL if nothing is converted.
   float* query_workspace;
-  float* key_workspace;
-  float* value_workspace;
+  float* block_workspace;  // of keys, and then of values
   // NULL if the result's own rows are the accumulators.
   float* accumulator_workspace;
 } etx_attention_tile;
@@ -142,11 +143,11 @@ static inline void etx_attention_prefetch(
     etx_gemm_block* block, const etx_attention_prefetch_rows* ahead) {
   const size_t steps =
       (block->taps + ETX_GEMM_PREFETCH_TAPS - 1) / ETX_GEMM_PREFETCH_TAPS;
-  if (ahead->count == 0 || ahead->width == 0 || steps == 0) return;
-  block->ahead = (const char*)ahead->rows.data;
-  block->ahead_row = ahead->rows.stride * (ptrdiff_t)sizeof(float);
+  if (ahead->count == 0 || ahead->bytes == 0 || steps == 0) return;
+  block->ahead = ahead->data;
+  block->ahead_row = ahead->row_bytes;
   block->ahead_pieces = ahead->count;
-  block->ahead_step = (ahead->width * sizeof(float) + steps - 1) / steps;
+  block->ahead_step = (ahead->bytes + steps - 1) / steps;
 }
 
 // Sets visible_end, min_visible_end and keys. Returns the number of keys that

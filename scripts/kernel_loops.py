@@ -25,11 +25,16 @@ SOURCE_OF = {'ternary_ops.def': KERNELS + '/elementwise/elementwise_ternary.c',
 # Loops that are fields of a table: the text by which functions read them.
 FIELDS = {
     ('f32', name): rf'(?:->|\.){name}\b'
-    for name in ('gemm_by_type', 'dots', 'gemm_small', 'transpose_pack', 'copy_rows',
+    for name in ('dots', 'gemm_small', 'transpose_pack', 'copy_rows',
                  'store_rows', 'depthwise_row', 'max_pool_row', 'attention_weights',
                  'conv_oc_dense', 'conv_oc', 'conv_oc_store', 'winograd',
                  'depthwise_planes', 'conv_pixel')}
 FIELDS |= {
+    # Products of float32 alone, and of any type.
+    ('f32', 'gemm_float'): r'->gemm_by_type\[ETX_COMPUTE_F32\]',
+    ('f32', 'gemm_by_type'): r'->gemm_by_type\[(?!ETX_COMPUTE_F32\])',
+    # No loop of a table: a way of products that floats do not take.
+    ('f32', 'gemm_f64_i64'): r'\betx_gemm_f64_i64\b',
     ('floats', 'spread'): r'->spread\b',
     ('floats', 'bits'): r'\bloops->bits\b',
     ('floats', 'transpose_16x16'): r'->transpose_16x16\b',

@@ -99,7 +99,9 @@ static void select_f32(void) {
   etx_f32_microkernels* const f = &selected.f32;
   *f = etx_f32_microkernels_base;
   KEEP(f32, gemm_by_type, ETX_LOOP_I64, f->gemm_by_type[ETX_COMPUTE_I64]);
-  KEEP(f32, gemm_by_type, ETX_LOOP_F32, f->gemm_by_type[ETX_COMPUTE_F32]);
+  if (!has(ETX_LOOP_ID_f32_gemm_float, ETX_LOOP_F32)) {
+    KEEP(f32, gemm_by_type, ETX_LOOP_F32, f->gemm_by_type[ETX_COMPUTE_F32]);
+  }
   KEEP(f32, gemm_by_type, ETX_LOOP_F64, f->gemm_by_type[ETX_COMPUTE_F64]);
   KEEP_ANY(f32, dots, f->dots);
   KEEP_ANY(f32, gemm_small, f->gemm_small);

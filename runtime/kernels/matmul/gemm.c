@@ -14,6 +14,7 @@
 
 #include "runtime/kernels/matmul/gemm.h"
 
+#include "runtime/built_loops.h"
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
@@ -113,10 +114,16 @@ typedef struct gemm_job {
   size_t rows, columns;
 } gemm_job;
 
+// True for all products of a build whose calls have no other types.
+static bool is_float(const etx_gemm* p) {
+  return !ETX_HAS_LOOP(ETX_LOOP_f32_gemm_f64_i64,
+                       ETX_LOOP_I64 | ETX_LOOP_F64) ||
+         etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32;
+}
+
 static way way_of(const etx_gemm* p) {
   if (are_dots(p)) return run_dots;
-  return etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32 ? etx_gemm_packed
-                                                          : etx_gemm_f64_i64;
+  return is_float(p) ? etx_gemm_packed : etx_gemm_f64_i64;
 }
 
 // Computes the chain on an area of results.
@@ -207,9 +214,7 @@ static size_t part_rows(const gemm_job* j, size_t threads) {
 }
 
 static size_t tile_bytes(const etx_gemm* p) {
-  return etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32
-             ? etx_gemm_packed_tile(p)
-             : etx_gemm_f64_i64_tile(p);
+  return is_float(p) ? etx_gemm_packed_tile(p) : etx_gemm_f64_i64_tile(p);
 }
 
 bool etx_gemm_temporary(const etx_gemm* product, const etx_parallel* parallel,

@@ -113,8 +113,9 @@
     name,                                                                   \
         {ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type, ETX_LOOP_I64,               \
                      add_products_i64),                                     \
-         ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type, ETX_LOOP_F32,               \
-                     add_products_f32),                                     \
+         ETX_IF_LOOP(                                                       \
+             ETX_LOOP_f32_gemm_by_type | ETX_LOOP_f32_gemm_float,           \
+             ETX_LOOP_F32, add_products_f32),                               \
          ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type,                             \
                      (ETX_HAS_DTYPE(FLOAT64) ? ETX_LOOP_F64 : 0u),          \
                      add_products_f64)},                                    \

@@ -62,6 +62,7 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("-o", dest="out", type=pathlib.Path, required=True)
     parser.add_argument("--compiler", default="gcc")
+    parser.add_argument("--machine", help="as of etx select (default: all)")
     parser.add_argument("operators", nargs="*", metavar="OPERATOR")
     options = parser.parse_intermixed_args()
     options.build, options.out = options.build.resolve(), options.out.resolve()

@@ -16,6 +16,7 @@ lacks one.
          removal makes the image larger. Takes ten times as long.
 --shared builds libetx.so by CMake with -DETX_SELECTED, and links the application
          with it; it must have no other kernels.
+--machine NAME  the sources are for this processor (`etx select --machine`).
 --cmake  builds the whole library by CMake with `selected.cmake` instead, which takes
          about a minute a program and compiler.
 
@@ -123,6 +124,7 @@ def shared_application(plan, out, compiler, options):
 def selected_application(plan, out, compiler, options):
     """The application with the sources of a selection: of a program or a list."""
     run(options.build / "etx", "select", plan, "--amalgamate", "module", "-o", out,
+        *(("--machine", options.machine) if options.machine else ()),
         *(word for name in KEPT for word in ("--keep", name)))
     cache = ["ccache"] if shutil.which("ccache") else []
     flags = FLAGS if "clang" in run(compiler, "--version") else FLAGS + GCC_FLAGS
@@ -294,6 +296,8 @@ def main():
                         help="compare sizes with those with all types, too")
     parser.add_argument("--each", action="store_true",
                         help="compare sizes with one type more, and so on")
+    parser.add_argument("--machine", choices=("x86", "arm64", "portable"),
+                        help="the processor of the sources (default: all)")
     parser.add_argument("--cmake", action="store_true",
                         help="build the whole library by CMake")
     parser.add_argument("--shared", action="store_true",

@@ -43,13 +43,27 @@ bool etx_sources_machine_is_known(const char* machine) {
   return false;
 }
 
-static etx_status state_machine(etx_source* source, const char* machine) {
+// A definition: both the preprocessor here and the compiler have it.
+static etx_status state(etx_source* source, etx_text_buffer* header,
+                        const char* name, const char* value) {
+  etx_text_put_format(header, "#define %s %s\n", name, value);
+  return etx_source_state(source, name, value);
+}
+
+static etx_status state_machine(etx_source* source, const char* machine,
+                                etx_text_buffer* header) {
   for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
     if (machine == NULL || strcmp(machines[i].name, machine) != 0) continue;
     ETX_TRY(etx_source_state(source, "__x86_64__",
                              machines[i].is_x86 ? "1" : NULL));
+    if (!machines[i].is_x86) {  // nothing asks which instructions it has
+      ETX_TRY(etx_source_state(source, "__i386__", NULL));
+    }
     ETX_TRY(etx_source_state(source, "__AARCH64EL__",
                              machines[i].is_arm64 ? "1" : NULL));
+    if (!machines[i].is_x86 && !machines[i].is_arm64) {
+      ETX_TRY(state(source, header, "ETX_PORTABLE", "1"));
+    }
   }
   return ETX_OK;
 }
@@ -74,13 +88,6 @@ static etx_status build_text(const etx_selected_build* build,
   ETX_TRY(etx_selected_files[file].write(build, selection, ".", &sink));
   *out = text_of(&buffer);
   return ETX_OK;
-}
-
-// A definition: both the preprocessor here and the compiler have it.
-static etx_status state(etx_source* source, etx_text_buffer* header,
-                        const char* name, const char* value) {
-  etx_text_put_format(header, "#define %s %s\n", name, value);
-  return etx_source_state(source, name, value);
 }
 
 // Takes the definitions from the options of a compiler, one a line.
@@ -135,7 +142,7 @@ static etx_status state_build(etx_source* source, etx_text options,
   ETX_TRY(etx_source_state(source, "__cplusplus", NULL));
   ETX_TRY(etx_source_state(source, "__has_include", NULL));
   ETX_TRY(etx_source_state(source, "ETX_WITH_THREADS", NULL));
-  ETX_TRY(state_machine(source, choice->machine));
+  ETX_TRY(state_machine(source, choice->machine, header));
   if (choice->has_module) {
     return etx_source_state(source, "ETX_CORE_ONLY", NULL);
   }

@@ -109,7 +109,8 @@ static void find_fingerprint(etx_selected_build* build) {
                         (uint32_t)build->has_control_flow << 3 |
                         (uint32_t)build->has_size_programs << 4 |
                         (uint32_t)build->has_views << 5 |
-                        (uint32_t)build->has_index_checks << 6);
+                        (uint32_t)build->has_index_checks << 6 |
+                        (uint32_t)build->has_data_files << 7);
   etx_sha256_finish(&hash, digest);
   for (size_t i = 0; i < sizeof build->fingerprint - 1; ++i) {
     build->fingerprint[i] = digits[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];

@@ -149,6 +149,7 @@ static const struct {
     {"DYNAMIC", "dynamic sizes and control flow"},
     {"CONTROL_FLOW", "control flow"},
     {"VIEWS", "views"},
+    {"DATA_FILES", "data files"},
     {"INDEX_CHECKS", "checks of indices"},
 };
 
@@ -327,6 +328,7 @@ static etx_status write_cmake(const etx_selected_build* build,
   ETX_TRY(put_part(sink, "CONTROL_FLOW", build->has_control_flow));
   ETX_TRY(put_part(sink, "SIZE_PROGRAMS", build->has_size_programs));
   ETX_TRY(put_part(sink, "VIEWS", build->has_views));
+  ETX_TRY(put_part(sink, "DATA_FILES", build->has_data_files));
   ETX_TRY(put_part(sink, "INDEX_CHECKS", build->has_index_checks));
   ETX_TRY(put_part(sink, "MESSAGES", build->has_messages));
   ETX_TRY(put_part(sink, "VERIFIER", build->has_verifier));
@@ -365,6 +367,7 @@ static etx_status write_arguments(const etx_selected_build* build,
     ETX_TRY(put(sink, "-DETX_SIZE_PROGRAMS=0\n"));
   }
   if (!build->has_views) ETX_TRY(put(sink, "-DETX_VIEWS=0\n"));
+  if (!build->has_data_files) ETX_TRY(put(sink, "-DETX_DATA_FILES=0\n"));
   if (!build->has_index_checks) {
     ETX_TRY(put(sink, "-DETX_INDEX_CHECKS=0\n"));
   }

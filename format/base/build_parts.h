@@ -51,6 +51,12 @@
 #define ETX_VIEWS 1
 #endif
 
+// ETX_DATA_FILES: modules open files (.ptd) with data of the program. Without it
+// they refuse such files.
+#ifndef ETX_DATA_FILES
+#define ETX_DATA_FILES 1
+#endif
+
 // ETX_INDEX_CHECKS: indices out of range are refused before the first write of
 // state (runtime/run/state_checks.h). Without it the kernel that reads an index
 // refuses it, as always, and state that was written before is torn.

@@ -52,6 +52,12 @@ static etx_status open_data(etx_module* module,
                             const etx_module_options* options, etx_diag* diag) {
   const size_t count = options->data_path_count;
   if (count == 0) return ETX_OK;
+  if (!ETX_DATA_FILES) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "data file '%s' was given, and this build leaves out "
+                         "data files (ETX_DATA_FILES)",
+                         options->data_paths[0]);
+  }
   if (count > SIZE_MAX / sizeof *module->data) return ETX_OUT_OF_RANGE;
   etx_bytes_mut memory = {NULL, count * sizeof *module->data};
   ETX_TRY(etx_module_allocate_zeroed(module, &memory, "data files", diag));

@@ -19,6 +19,23 @@ import tempfile
 from selected_application import build_application, expect, run
 
 
+DATA_FILES = """\
+#include <stdio.h>
+#include "etx.h"
+
+int main(int argc, char** argv) {
+  const char* const paths[] = {argv[argc - 1]};
+  const etx_module_options options = {.data_paths = paths, .data_path_count = 1};
+  static etx_module module;
+  static etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_status status = etx_module_open(&module, argv[1], &options, &diag);
+  printf("%s: %s\\n", etx_status_name(status), diag.text);
+  return 0;
+}
+"""
+
+
 def run_any(*words):
     """The exit code of a command, and all that it prints."""
     done = subprocess.run([str(w) for w in words], text=True, capture_output=True)
@@ -261,9 +278,28 @@ class Checks:
         run(self.etx, "select", plan, "--amalgamate", "module", "--machine",
             "portable", "-o", sources)
         run(*words, kernels, sources / "etx.c", "-lm")
+        self.data_files(plan, sources)
         done = run(self.folder / "meter", plan)
         expect(done.stdout == "total = [11, 13, 15]\n", done.stdout)
         self.described_otherwise(plan, example / "my.ops")
+
+    def data_files(self, plan, sources):
+        """Sources for a program without data files refuse one by name."""
+        main = self.folder / "data_files.c"
+        main.write_text(DATA_FILES)
+        program = self.folder / "data_files"
+        run(self.cc, "-std=c11", "-O1", f"-I{sources}", main, sources / "etx.c",
+            self.source / "examples/custom_operator/my_kernels.c",
+            f"-I{self.folder / 'include'}", "-DMY_SELECTED", "-Wl,--gc-sections",
+            "-lm", "-o", program)
+        done = run(program, plan, self.data / "exported/external.ptd")
+        expect("UNSUPPORTED: data file '" in done.stdout and
+               "external.ptd' was given" in done.stdout, done.stdout)
+        expect(not re.search(r"\betx_ptd_open$", run("nm", program).stdout, re.M),
+               "the reader of data files is linked")
+        with_files = self.select("external", self.data / "exported/external.pte")
+        options = (with_files / "cc.args").read_text()
+        expect("-DETX_DATA_FILES=0" not in options, options)
 
     def described_otherwise(self, plan, ops):
         """A list needs a description, and two descriptions must agree."""

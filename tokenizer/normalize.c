@@ -402,6 +402,29 @@ static void put_mapped(waiting_code* w, etx_text text, size_t old_count) {
   if (new_count < old_count) w->delta -= (int32_t)(old_count - new_count);
 }
 
+// Where the cluster at `at` ends; *out_code is its first character. Two of
+// ASCII are two clusters, but for a line end of two.
+static size_t end_of_cluster(const etx_aligned_text* now, size_t at,
+                             size_t piece_end, uint32_t* out_code) {
+  const uint8_t first = now->bytes[at];
+  if (first < 0x80 && first != '\r' &&
+      (at + 1 == piece_end || now->bytes[at + 1] < 0x80)) {
+    *out_code = first;
+    return at + 1;
+  }
+  cluster_end last = {0, false, false};
+  size_t size = 0;
+  *out_code = code_at(now, at, &size);
+  add_to_cluster(&last, *out_code);
+  size_t end = at + size;
+  for (; end < piece_end; end += size) {
+    const uint32_t right = code_at(now, end, &size);
+    if (cluster_ends(&last, right)) break;
+    add_to_cluster(&last, right);
+  }
+  return end;
+}
+
 static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
                               size_t index) {
   waiting_code w = {etx_change_piece(work, index), 0, 0, false};
@@ -409,18 +432,17 @@ static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
   const etx_aligned_text* const now = &work->now;
   size_t size = 0, end = 0;
   for (size_t at = w.change.begin; at < piece_end; at = end) {
-    cluster_end last = {0, false, false};
-    add_to_cluster(&last, code_at(now, at, &size));
-    for (end = at + size; end < piece_end; end += size) {
-      const uint32_t right = code_at(now, end, &size);
-      if (cluster_ends(&last, right)) break;
-      add_to_cluster(&last, right);
-    }
+    uint32_t first = 0;
+    end = end_of_cluster(now, at, piece_end, &first);
     etx_text text;
     const etx_bytes cluster = {now->bytes + at, end - at};
     if (cluster.size < 6 &&
         etx_charsmap_find(&step->charsmap, cluster, &text)) {
       put_mapped(&w, text, code_count(cluster.data, cluster.size));
+      continue;
+    }
+    if (cluster.size == etx_utf8_length(now->bytes[at])) {
+      put_waiting(&w, first, 0);  // looked up already
       continue;
     }
     for (size_t part = at; part < end; part += size) {

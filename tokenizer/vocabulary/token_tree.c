@@ -44,8 +44,11 @@ static void add_node(const tree_builder* b, uint32_t first, uint32_t count,
   const etx_text text = text_at(b, first);
   const size_t index = b->tree->node_count++;
   b->tree->labels[index] = (uint8_t)text.data[depth];
-  b->tree->nodes[index] =
-      (etx_tree_node){text.data, depth, first, count, ETX_TOKEN_NONE};
+  b->tree->nodes[index] = (etx_tree_node){.text = text.data,
+                                          .depth = depth,
+                                          .child = first,
+                                          .child_count = count,
+                                          .id = ETX_TOKEN_NONE};
 }
 
 // Where texts of sorted ids, from `first` to `last`, part.
@@ -76,8 +79,13 @@ static void finish_node(const tree_builder* b, size_t index) {
     while (at < end && text_at(b, at).data[depth] == label) ++at;
     add_node(b, first, at - first, depth);
   }
-  b->tree->nodes[index] = (etx_tree_node){
-      waiting.text, depth, child, (uint32_t)b->tree->node_count - child, id};
+  etx_tree_node* const node = &b->tree->nodes[index];
+  const size_t kept = depth < ETX_TREE_PART ? depth : ETX_TREE_PART;
+  memcpy(node->part + ETX_TREE_PART - kept, text.data + depth - kept, kept);
+  node->depth = depth;
+  node->child = child;
+  node->child_count = (uint32_t)b->tree->node_count - child;
+  node->id = id;
 }
 
 void etx_token_tree_build(etx_token_tree* tree,
@@ -88,38 +96,61 @@ void etx_token_tree_build(etx_token_tree* tree,
   etx_vocabulary_sort(vocabulary, tree->ids, tree->id_count);
   add_node(&b, 0, (uint32_t)tree->id_count, 0);
   for (size_t i = 0; i < tree->node_count; ++i) finish_node(&b, i);
+  const etx_tree_node* const root = &tree->nodes[0];
+  memset(tree->first, 0, sizeof tree->first);
+  for (uint32_t i = 0; i < root->child_count; ++i) {
+    tree->first[tree->labels[root->child + i]] = root->child + i;
+  }
 }
 
 // ---- walking ----
 
 // Compares what the node has behind the walk's place. False: the text differs
-// or ends.
-static bool pass_node(etx_token_walk* walk, etx_text text) {
+// or ends. Parts are short, so a loop is faster than a call.
+static inline bool pass_node(etx_token_walk* walk, etx_text text) {
   const etx_tree_node* const node = &walk->tree->nodes[walk->node];
   const size_t done = walk->depth - walk->start;
   const size_t size = node->depth - walk->depth;
-  if (size > text.size - done ||
-      (size > 0 &&
-       memcmp(node->text + walk->depth, text.data + done, size) != 0)) {
-    return false;
+  if (size > text.size - done) return false;
+  const char* const part = size <= ETX_TREE_PART
+                               ? node->part + ETX_TREE_PART - size
+                               : node->text + walk->depth;
+  for (size_t i = 0; i < size; ++i) {
+    if (part[i] != text.data[done + i]) return false;
   }
   walk->depth = node->depth;
   return true;
 }
 
+// Children that are compared one by one. A call costs as much as some of them.
+enum { FEW_CHILDREN = 12 };
+
+// The child of a node that begins with `byte`, or 0.
+static inline uint32_t child_of(const etx_token_tree* tree, uint32_t index,
+                                uint8_t byte) {
+  const etx_tree_node* const node = &tree->nodes[index];
+  const uint8_t* const labels = tree->labels + node->child;
+  if (index == 0) return tree->first[byte];
+  if (node->child_count > FEW_CHILDREN) {
+    const uint8_t* const found = memchr(labels, byte, node->child_count);
+    return found == NULL ? 0 : node->child + (uint32_t)(found - labels);
+  }
+  for (uint32_t i = 0; i < node->child_count; ++i) {
+    if (labels[i] == byte) return node->child + i;
+  }
+  return 0;
+}
+
 // Moves to the child that begins with `byte`, and past that.
-static bool enter_child(etx_token_walk* walk, uint8_t byte) {
-  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
-  if (node->child_count == 0) return false;
-  const uint8_t* const labels = walk->tree->labels + node->child;
-  const uint8_t* const found = memchr(labels, byte, node->child_count);
-  if (found == NULL) return false;
-  walk->node = node->child + (uint32_t)(found - labels);
+static inline bool enter_child(etx_token_walk* walk, uint8_t byte) {
+  const uint32_t child = child_of(walk->tree, walk->node, byte);
+  if (child == 0) return false;
+  walk->node = child;
   ++walk->depth;
   return true;
 }
 
-static bool goes_on(etx_token_walk* walk, etx_text text) {
+static inline bool goes_on(etx_token_walk* walk, etx_text text) {
   const size_t done = walk->depth - walk->start;
   if (walk->is_past_node &&
       (done == text.size || !enter_child(walk, (uint8_t)text.data[done]))) {

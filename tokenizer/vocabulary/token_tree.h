@@ -6,19 +6,27 @@
 //                            '- "p"
 //
 // A node stands for the bytes that lead to it. Its children lie next to each
-// other, in the order of the bytes they begin with.
+// other, in the order of the bytes they begin with. Most parts are short: their
+// bytes stand in the node, since the text of a token is elsewhere in memory.
 
 #ifndef ETX_TOKENIZER_TOKEN_TREE_H
 #define ETX_TOKENIZER_TOKEN_TREE_H
 
 #include "tokenizer/vocabulary/vocabulary.h"
 
+//
+// Most parts are short. Their bytes stand in the node, since the text of a
+// token is elsewhere in memory.
+
+enum { ETX_TREE_PART = 8 };
+
 typedef struct etx_tree_node {
-  const char* text;      // of a token at or below the node
-  uint32_t depth;        // bytes of `text` that lead to the node
-  uint32_t child;        // index of the first child
-  uint32_t child_count;  // at most 256
-  int32_t id;            // of the token that ends here, or ETX_TOKEN_NONE
+  const char* text;          // of a token at or below the node
+  char part[ETX_TREE_PART];  // the last bytes in front of `depth`
+  uint32_t depth;            // bytes of `text` that lead to the node
+  uint32_t child;            // index of the first child
+  uint32_t child_count;      // at most 256
+  int32_t id;                // of the token that ends here, or ETX_TOKEN_NONE
 } etx_tree_node;
 
 typedef struct etx_token_tree {
@@ -26,7 +34,9 @@ typedef struct etx_token_tree {
   uint8_t* labels;       // by node: the first byte of its part of the text
   uint32_t* ids;         // of the tokens, sorted by text when it is built
   size_t id_count;
-  size_t node_count;  // 0: no tokens
+  size_t node_count;    // 0: no tokens
+  uint32_t first[256];  // by byte: the child of the root that begins with it,
+                        // or 0
 } etx_token_tree;
 
 // Takes memory for at most `count` tokens. With a counting arena nothing else

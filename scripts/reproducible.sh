@@ -12,6 +12,7 @@ work=$(mkdir -p "$1" && cd "$1" && pwd)
 [ -x "$work/venv/bin/python" ] || python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q scikit-build-core==1.1.2 numpy
 
+commit=$(git -C "$here" rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
@@ -20,7 +21,7 @@ build_one() {
   local place=$1
   rm -rf "$place"
   mkdir -p "$place/source"
-  git -C "$here" archive HEAD | tar -x -C "$place/source"
+  git -C "$here" archive "$commit" | tar -x -C "$place/source"
   CFLAGS="-ffile-prefix-map=$place=." LDFLAGS=-s "$work/venv/bin/pip" wheel -q \
     --no-build-isolation --no-deps -w "$place/wheel" -C build-dir="$place/build" "$place/source"
   "$work/venv/bin/pip" install -q --no-deps --target "$place/site" "$place"/wheel/*.whl

@@ -424,11 +424,14 @@ def test_a_second_thread_inside_is_refused(programs):
 
 def test_a_call_costs_little(programs):
     """Two inputs, one output: 2 microseconds are the promise for a quiet machine."""
+    import time
     import timeit
 
     session = etx.load(programs["two"]).session()
     x, y = ones(4), ones(4)
-    best = min(timeit.repeat(lambda: session.add(x, y), number=2000, repeat=20)) / 2000
+    add = lambda: session.add(x, y)
+    # The time of the processor, which does not count what other processes take.
+    best = min(timeit.repeat(add, timer=time.process_time, number=2000, repeat=20)) / 2000
     assert best < 20e-6, best
 
 

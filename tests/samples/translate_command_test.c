@@ -188,30 +188,44 @@ static void wait_a_little(void) {
   nanosleep(&little, NULL);
 }
 
-// Starts a run. Signals that this process ignores (nohup) are not ignored by
-// it.
-static pid_t start(void) {
+// Starts a run that reads the file, or a pipe if `input` is one. Signals that
+// this process ignores (nohup) are not ignored by it.
+static pid_t start(const int* input) {
+  const char* const from = input == NULL ? many_lines : "/dev/stdin";
   const pid_t child = fork();
   if (child != 0) return child;
+  if (input != NULL) {
+    dup2(input[0], STDIN_FILENO);
+    close(input[0]);
+    close(input[1]);
+  }
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
   signal(SIGHUP, SIG_DFL);
-  execl(TRANSLATE, TRANSLATE, "--model", program, "--in", many_lines, "--out",
+  execl(TRANSLATE, TRANSLATE, "--model", program, "--in", from, "--out",
         answers, (char*)NULL);
   _exit(127);
 }
 
-// Starts a run and sends it the signal once it has written answers.
+// Starts a run and sends it the signal once it has written answers. Its input
+// does not end before, so the run does not either, however slow this process
+// is.
 static void end_by(int number) {
-  int status;
+  int status, input[2];
+  char* const text = command_read_file(many_lines, NULL);
   command_write_file(answers, "earlier\n");
-  const pid_t child = start();
+  assert_int_equal(pipe(input), 0);
+  const pid_t child = start(input);
   assert_true(child > 0);
-  for (int i = 0; i < 4000 && !find_unfinished(false).have_bytes; ++i) {
+  assert_int_equal(write(input[1], text, strlen(text)), strlen(text));
+  free(text);
+  for (int i = 0; i < 60000 && !find_unfinished(false).have_bytes; ++i) {
     wait_a_little();
   }
   assert_int_equal(kill(child, number), 0);
   assert_int_equal(waitpid(child, &status, 0), child);
+  close(input[0]);
+  close(input[1]);
   assert_true(WIFSIGNALED(status));
   assert_int_equal(WTERMSIG(status), number);
   count_lines(answers, 1);
@@ -335,7 +349,7 @@ static void two_runs_with_one_output_do_not_interfere(void** state) {
   (void)state;
   int status;
   unlink(answers);
-  const pid_t runs[] = {start(), start()};
+  const pid_t runs[] = {start(NULL), start(NULL)};
   for (size_t i = 0; i < 2; ++i) {
     assert_true(runs[i] > 0);
     assert_int_equal(waitpid(runs[i], &status, 0), runs[i]);

@@ -257,6 +257,119 @@ static void pointers_may_be_null(void** state) {
   end(&f);
 }
 
+// Every call with NULL in the place of each pointer in turn: a status and a
+// message, or nothing, and the session is as before.
+static void no_pointer_is_trusted_to_be_there(void** state) {
+  (void)state;
+  ffi_fixture f;
+  float data[2] = {1, 1};
+  const int64_t sizes[1] = {2};
+  start(&f, true);
+  etx_ffi_program* const p = f.program;
+  etx_ffi_session* const s = f.session;
+  etx_ffi_method* const m = method_of(&f, s, "add");
+  etx_ffi_program* program = NULL;
+  etx_ffi_session* session = NULL;
+  etx_ffi_method* method = NULL;
+  const etx_ffi_value* value = NULL;
+  const etx_bytes file = test_file(f.p);
+#define REFUSED(call) refused(&f, (call), "BAD_ARGUMENT", "NULL")
+  REFUSED(etx_ffi_program_open(NULL, &program, f.error));
+  REFUSED(etx_ffi_program_open_bytes(NULL, 8, &program, f.error));
+  REFUSED(etx_ffi_program_open_bytes(file.data, file.size, NULL, f.error));
+  REFUSED(etx_ffi_session_open(NULL, &session, f.error));
+  REFUSED(etx_ffi_session_open(p, NULL, f.error));
+  REFUSED(etx_ffi_session_method(NULL, "add", &method, f.error));
+  REFUSED(etx_ffi_session_method(s, NULL, &method, f.error));
+  REFUSED(etx_ffi_session_method(s, "add", NULL, f.error));
+  REFUSED(etx_ffi_session_constant(NULL, "c", &value, f.error));
+  REFUSED(etx_ffi_session_constant(s, NULL, &value, f.error));
+  REFUSED(etx_ffi_session_constant(s, "c", NULL, f.error));
+  REFUSED(etx_ffi_session_state(NULL, "count", &value, f.error));
+  REFUSED(etx_ffi_session_state(s, NULL, &value, f.error));
+  REFUSED(etx_ffi_session_state(s, "count", NULL, f.error));
+  REFUSED(etx_ffi_session_reset(NULL, "count", f.error));
+  REFUSED(etx_ffi_session_save(NULL, data, sizeof data, f.error));
+  REFUSED(etx_ffi_session_save(s, NULL, 1 << 20, f.error));
+  REFUSED(etx_ffi_session_restore(NULL, data, sizeof data, f.error));
+  REFUSED(etx_ffi_session_restore(s, NULL, sizeof data, f.error));
+  REFUSED(etx_ffi_method_describe_input(NULL, 0, &value, f.error));
+  REFUSED(etx_ffi_method_describe_input(m, 0, NULL, f.error));
+  REFUSED(etx_ffi_method_describe_output(NULL, 0, &value, f.error));
+  REFUSED(etx_ffi_method_describe_output(m, 0, NULL, f.error));
+  REFUSED(etx_ffi_method_set_tensor(NULL, 0, data, FLOAT32, 1, sizes, f.error));
+  REFUSED(etx_ffi_method_set_tensor(m, 0, data, FLOAT32, 1, NULL, f.error));
+  REFUSED(etx_ffi_method_set_int(NULL, 0, 1, f.error));
+  REFUSED(etx_ffi_method_set_double(NULL, 0, 1, f.error));
+  REFUSED(etx_ffi_method_run(NULL, f.error));
+  REFUSED(etx_ffi_method_output(NULL, 0, &value, f.error));
+  REFUSED(etx_ffi_method_output(m, 0, NULL, f.error));
+#undef REFUSED
+  assert_true(program == NULL && session == NULL && method == NULL &&
+              value == NULL);
+  // Without an error and without a length.
+  assert_int_equal(etx_ffi_session_open(p, &session, NULL), 0);
+  etx_ffi_session_close(session);
+  assert_int_equal(etx_ffi_session_reset(s, NULL, NULL), 0);
+  assert_non_null(etx_ffi_program_method_name(p, 0, NULL));
+  assert_non_null(etx_ffi_session_state_name(s, 0, NULL));
+  assert_non_null(etx_ffi_method_input_name(m, 0, NULL));
+  // What has nothing to say of NULL.
+  assert_null(etx_ffi_program_method_name(NULL, 0, NULL));
+  assert_int_equal(etx_ffi_session_state_count(NULL), 0);
+  assert_null(etx_ffi_session_state_name(NULL, 0, NULL));
+  assert_null(etx_ffi_method_input_name(NULL, 0, NULL));
+  assert_null(etx_ffi_method_output_name(NULL, 0, NULL));
+  assert_int_equal(etx_ffi_method_output_count(NULL), 0);
+  assert_int_equal(etx_ffi_value_int(NULL), 0);
+  assert_true(etx_ffi_value_double(NULL) == 0);
+  assert_int_equal(etx_ffi_value_rank(NULL), 0);
+  assert_int_equal(etx_ffi_value_size(NULL, 0), 0);
+  assert_int_equal(etx_ffi_value_stride(NULL, 0), 0);
+  add(&f, s, 1);
+  assert_true(read_count(&f, s) == 2);
+  end(&f);
+}
+
+// Addresses that no element of the type may have, and bytes of the session
+// itself.
+static void addresses_that_do_not_fit_are_refused(void** state) {
+  (void)state;
+  ffi_fixture f;
+  _Alignas(16) uint8_t bytes[64] = {0};
+  const int64_t sizes[1] = {2};
+  const etx_ffi_value* count = NULL;
+  etx_ffi_program* program = NULL;
+  start(&f, true);
+  etx_ffi_method* const m = method_of(&f, f.session, "add");
+  for (size_t i = 1; i < 4; ++i) {
+    refused(
+        &f,
+        etx_ffi_method_set_tensor(m, 0, bytes + i, FLOAT32, 1, sizes, f.error),
+        "BAD_ARGUMENT", "not aligned");
+  }
+  refused(&f, etx_ffi_program_open_bytes(bytes + 4, 32, &program, f.error),
+          "BAD_ARGUMENT", "align");
+  assert_null(program);
+  // The state is the input of the method that writes it.
+  add(&f, f.session, 1);
+  assert_int_equal(etx_ffi_session_state(f.session, "count", &count, f.error),
+                   0);
+  float* const own = etx_ffi_value_data(count);
+  assert_true(own[0] == 2);
+  assert_int_equal(
+      etx_ffi_method_set_tensor(m, 0, own, FLOAT32, 1, sizes, f.error), 0);
+  assert_int_equal(etx_ffi_method_run(m, f.error), 0);
+  assert_true(own[0] == 4);
+  // A snapshot that lies in the state that it would replace.
+  refused(&f,
+          etx_ffi_session_restore(f.session, own, etx_ffi_value_bytes(count),
+                                  f.error),
+          "BAD_ARGUMENT", "");
+  assert_true(own[0] == 4);
+  end(&f);
+}
+
 static void files_that_are_no_program_are_refused(void** state) {
   (void)state;
   ffi_fixture f;
@@ -317,6 +430,8 @@ int main(void) {
       cmocka_unit_test(wrong_inputs_are_refused),
       cmocka_unit_test(inputs_must_be_set_for_each_run),
       cmocka_unit_test(pointers_may_be_null),
+      cmocka_unit_test(no_pointer_is_trusted_to_be_there),
+      cmocka_unit_test(addresses_that_do_not_fit_are_refused),
       cmocka_unit_test(files_that_are_no_program_are_refused),
       cmocka_unit_test(threads_share_a_program),
   };

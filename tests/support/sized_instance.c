@@ -39,9 +39,12 @@ static bool draw_symbols(sized_inputs* out, const etx_blob* blob, size_t method,
   for (size_t i = 0; i < out->symbol_count; ++i) {
     const etx_blob_symbol symbol = etx_blob_symbol_at(blob, method, i);
     out->symbols[i].name = symbol.name;
-    const int64_t most = symbol.maximum - symbol.minimum < most_span
-                             ? symbol.maximum
-                             : symbol.minimum + most_span;
+    // Damaged bounds may be in the wrong order, or further apart than a number.
+    const uint64_t span = (uint64_t)symbol.maximum - (uint64_t)symbol.minimum;
+    const int64_t most =
+        span <= (uint64_t)most_span
+            ? symbol.maximum
+            : (int64_t)((uint64_t)symbol.minimum + (uint64_t)most_span);
     out->symbols[i].size = draw_between(symbol.minimum, most, random);
   }
   return true;

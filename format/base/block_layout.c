@@ -65,17 +65,21 @@ size_t etx_blocks_place(etx_layout_block* blocks, size_t count,
                         size_t alignment) {
   // The largest end of the blocks below the present one. Nothing goes below the
   // plan, where other methods may have their bytes.
-  size_t below = count == 0 ? 0 : blocks[blocks[0].by_start].start;
+  if (count == 0) return 0;
+  size_t below = blocks[blocks[0].by_start].start;
   size_t ended = 0;
   size_t used = 0;
+  const etx_layout_block* next = &blocks[blocks[0].by_end];  // to end
+  size_t next_end = next->end;
   for (size_t i = 0; i < count; ++i) {
     etx_layout_block* const block = &blocks[blocks[i].by_start];
-    for (; ended < count; ++ended) {
-      const etx_layout_block* const other = &blocks[blocks[ended].by_end];
-      if (other->end > block->start) break;
-      if (other->start == other->end) continue;  // perhaps not placed yet
-      const size_t end = other->placed + other->bytes;
-      if (end > below) below = end;
+    while (next_end <= block->start && ended < count) {
+      const size_t end = next->placed + next->bytes;
+      // An empty one is perhaps not placed yet.
+      if (next->start != next_end && end > below) below = end;
+      if (++ended == count) break;
+      next = &blocks[blocks[ended].by_end];
+      next_end = next->end;
     }
     block->placed = (below + alignment - 1) & ~(alignment - 1);
     const size_t end = block->placed + block->bytes;

@@ -13,6 +13,7 @@
 #include "runtime/run/method_run.h"
 #include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/method_symbols.h"
 #include "runtime/shapes/scratch_compaction.h"
 #include "runtime/shapes/shape_phase.h"
 
@@ -244,9 +245,7 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
                        etx_diag* diag) {
   etx_diag_init(method->kernel_diag);
   etx_method_seed(method, 0);
-  for (size_t i = 0; ETX_DYNAMIC && i < method->symbol_count; ++i) {
-    method->symbols[i] = 0;
-  }
+  if (ETX_DYNAMIC) etx_method_read_symbols(method);
   ETX_TRY(etx_method_decode_values(method, operators, diag));
   ETX_TRY(etx_method_decode_records(method, operators, diag));
   ETX_TRY(take_temporary(method, operators, diag));

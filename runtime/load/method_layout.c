@@ -146,6 +146,8 @@ etx_status etx_method_layout_count(etx_method* method,
   if (ETX_DYNAMIC && method->blob_index != SIZE_MAX) {
     method->symbol_count =
         etx_blob_symbol_count(&method->program->blob, method->blob_index);
+    method->input_dim_count =
+        etx_blob_input_dim_count(&method->program->blob, method->blob_index);
   }
   return count_memory(method, operators, unplanned, out_needed, diag);
 }
@@ -176,6 +178,8 @@ static const array arrays[] = {
     ARRAY(pointers, pointer_count),
     ARRAY(outputs, output_count),
     ARRAY(symbols, symbol_count),
+    ARRAY(symbol_bounds, symbol_count),
+    ARRAY(input_dims, input_dim_count),
     ARRAY(arena_offsets, arena_count),
     ARRAY(integers, integer_count),
     ARRAY(marks, value_count),
@@ -185,6 +189,8 @@ static const array arrays[] = {
     ARRAY(late_sizes, late_size_count),
     ARRAY(scratch_members, scratch_member_count),
     ARRAY(scratch_blocks, scratch_block_room),
+    ARRAY(scratch_lists, scratch_list_count),
+    ARRAY(scratch_listed, scratch_listed_count),
     ARRAY(sizes.expressions, sizes.expression_room),
     ARRAY(sizes.values, sizes.expression_room),
     ARRAY(sizes.dims, sizes.dim_count),

@@ -8,6 +8,7 @@
 #include "runtime/method/method_types.h"
 #include "runtime/program/unplanned_outputs.h"
 #include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/scratch_compaction.h"
 
 // Arenas of scratch: all but the dummy arena 0 and the state.
 static size_t memory_count(const etx_pte_plan* plan) {
@@ -140,6 +141,9 @@ static etx_status init_in_memories(etx_method* method,
   if (memory.scratch.data == NULL) memory.scratch = memory.structures;
   memory.scratch.size = needed.scratch_bytes;
   ETX_TRY(etx_method_init(&loaded, program, name, &memory, missing, diag));
+#if ETX_DYNAMIC
+  etx_scratch_compaction_restart(&loaded);
+#endif
   ETX_TRY(move_tensors(&loaded, board, diag));
   // A variant, or other memory, must fit into the first block.
   loaded.scratch_given = board->blocks[0].size;

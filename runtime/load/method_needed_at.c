@@ -6,22 +6,18 @@
 #include "runtime/run/sized_memory.h"
 #include "runtime/shapes/shape_phase.h"
 
-static etx_blob_symbol symbol_at(const etx_method* method, size_t index) {
-  return etx_blob_symbol_at(&method->program->blob, method->blob_index, index);
-}
-
 static etx_status set_symbol(etx_method* method, const etx_named_size* given,
                              etx_diag* diag) {
   for (size_t i = 0; i < method->symbol_count; ++i) {
-    const etx_blob_symbol symbol = symbol_at(method, i);
-    if (!etx_text_equal(symbol.name, given->name)) continue;
-    if (given->size < symbol.minimum || given->size > symbol.maximum) {
+    const etx_blob_symbol* const symbol = &method->symbol_bounds[i];
+    if (!etx_text_equal(symbol->name, given->name)) continue;
+    if (given->size < symbol->minimum || given->size > symbol->maximum) {
       return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                            "'%t' is %i, its bounds in method '%t' are %i and "
                            "%i",
                            given->name, given->size,
-                           etx_pte_plan_name(&method->plan), symbol.minimum,
-                           symbol.maximum);
+                           etx_pte_plan_name(&method->plan), symbol->minimum,
+                           symbol->maximum);
     }
     method->symbols[i] = given->size;
     return ETX_OK;
@@ -55,19 +51,13 @@ static etx_status set_input_size(etx_method* method,
 static etx_status set_sizes(etx_method* method, const etx_named_size* sizes,
                             size_t count, etx_diag* diag) {
   for (size_t i = 0; i < method->symbol_count; ++i) {
-    method->symbols[i] = symbol_at(method, i).maximum;
+    method->symbols[i] = method->symbol_bounds[i].maximum;
   }
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(set_symbol(method, &sizes[i], diag));
   }
-  const size_t rows = method->blob_index == SIZE_MAX
-                          ? 0
-                          : etx_blob_input_dim_count(&method->program->blob,
-                                                     method->blob_index);
-  for (size_t i = 0; i < rows; ++i) {
-    const etx_blob_input_dim row =
-        etx_blob_input_dim_at(&method->program->blob, method->blob_index, i);
-    ETX_TRY(set_input_size(method, &row, diag));
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
+    ETX_TRY(set_input_size(method, &method->input_dims[i], diag));
   }
   return ETX_OK;
 }

@@ -204,19 +204,17 @@ static etx_status decode_inputs(etx_method* method, etx_diag* diag) {
 
 // Integer inputs that depend on a symbol, as the blob describes them.
 static etx_status decode_dynamic_inputs(etx_method* method, etx_diag* diag) {
-  const etx_blob* blob = &method->program->blob;
-  const size_t rows = etx_blob_input_dim_count(blob, method->blob_index);
-  if (!ETX_DYNAMIC && rows > 0) {
+  if (!ETX_DYNAMIC && etx_blob_input_dim_count(&method->program->blob,
+                                               method->blob_index) > 0) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "method '%t' has dynamic inputs, which this build "
                          "leaves out (ETX_DYNAMIC)",
                          etx_pte_plan_name(&method->plan));
   }
-  for (size_t i = 0; ETX_DYNAMIC && i < rows; ++i) {
-    const etx_blob_input_dim row =
-        etx_blob_input_dim_at(blob, method->blob_index, i);
-    if (row.dim >= 0) continue;
-    etx_method_input* input = &method->inputs[row.input];
+  for (size_t i = 0; ETX_DYNAMIC && i < method->input_dim_count; ++i) {
+    const etx_blob_input_dim* const row = &method->input_dims[i];
+    if (row->dim >= 0) continue;
+    etx_method_input* input = &method->inputs[row->input];
     if (method->values[input->value].kind != ETX_VALUE_INT) {
       return refuse(method, input->value, ETX_BAD_FILE,
                     "depends on a symbol but is not an int", diag);

@@ -168,9 +168,22 @@ typedef struct etx_scratch_member {
   uint8_t use;     // etx_block_use, the same for all members of a block
 } etx_scratch_member;
 
+// The tensors of a block that a move of it touches: starts of four parts of
+// scratch_listed, which lie one behind the other.
+typedef struct etx_scratch_list {
+  uint8_t* at;       // the present address of the block
+  uint32_t sized;    // members that decide the bytes of the block
+  uint32_t own;      // members that use their own memory
+  uint32_t members;  // all other members: they use that of another tensor
+  uint32_t pointed;  // tensors that use the memory of a member
+  uint32_t end;
+  uint8_t use;  // etx_block_use
+} etx_scratch_list;
+
 // The sizes of a dynamic tensor in a size program.
 typedef struct etx_size_tensor {
-  size_t most;         // elements that it has memory for
+  size_t most;         // elements that it, and all that are alike, have memory
+                       // for
   size_t numel;        // elements now; of the first of equal tensors only
   uint32_t first_dim;  // position in the program's dims
   uint32_t alike;      // first tensor that has the same sizes for all values of
@@ -245,6 +258,41 @@ static inline etx_value_span etx_call_argument_values(const etx_call* call,
   // `integers` and `tensors` have the same layout.
   argument = value->as.tensors.items;
   return (etx_value_span){argument, argument + value->as.tensors.count};
+}
+
+// Goes over the values of some arguments of a call: a bit for each in `left`.
+typedef struct etx_value_cursor {
+  const etx_call* call;
+  uint64_t left;        // arguments behind the present one
+  etx_value_span span;  // the rest of the present one
+} etx_value_cursor;
+
+static inline etx_value_cursor etx_call_values_of(const etx_call* call,
+                                                  uint64_t arguments) {
+  const size_t count = call->argument_count;
+  if (count < 64) arguments &= (UINT64_C(1) << count) - 1;
+  return (etx_value_cursor){call, arguments, {NULL, NULL}};
+}
+
+// The next value that is there (items of lists may be none); NULL: it was the
+// last.
+static inline const etx_value* etx_value_next(etx_value_cursor* cursor) {
+  for (;;) {
+    while (cursor->span.at != cursor->span.end) {
+      const etx_value* const value = *cursor->span.at++;
+      if (value != NULL) return value;
+    }
+    if (cursor->left == 0) return NULL;
+    cursor->span = etx_call_argument_values(
+        cursor->call, (size_t)__builtin_ctzll(cursor->left));
+    cursor->left &= cursor->left - 1;
+  }
+}
+
+// Goes over the values that a record writes, but for the one in its slot.
+static inline etx_value_cursor etx_record_written_values(
+    const etx_method_record* record) {
+  return etx_call_values_of(&record->call, record->written);
 }
 
 // The tensor record of a value, or NULL if it is none.

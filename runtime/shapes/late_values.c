@@ -23,14 +23,10 @@ void etx_late_mark(etx_method* method, const etx_value* value, uint8_t bits) {
 
 void etx_late_mark_results(etx_method* method,
                            const etx_method_record* record) {
-  for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    etx_value_span values =
-        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
-    for (; values.at != values.end; ++values.at) {
-      if (*values.at == NULL || (*values.at)->kind != ETX_VALUE_TENSOR)
-        continue;
-      etx_late_mark(method, *values.at, ETX_LATE_SIZES);
-    }
+  etx_value_cursor written = etx_record_written_values(record);
+  for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
+    if (value->kind != ETX_VALUE_TENSOR) continue;
+    etx_late_mark(method, value, ETX_LATE_SIZES);
   }
   if (record->slot == ETX_NO_INDEX) return;
   etx_late_mark(method, &method->values[record->slot],
@@ -79,18 +75,14 @@ etx_record_late etx_late_of_resizing(const etx_method* method,
                                      const etx_method_record* record) {
   etx_record_late late = ETX_RECORD_AHEAD;
   if (record->late != ETX_RECORD_AHEAD) return ETX_RECORD_LATE;
-  for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    etx_value_span values =
-        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
-    for (; values.at != values.end; ++values.at) {
-      const etx_method_tensor* tensor =
-          *values.at == NULL ? NULL : etx_method_tensor_of(method, *values.at);
-      if (tensor == NULL || !etx_method_is_dynamic(tensor)) continue;
-      if (tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
-        return ETX_RECORD_LATE;
-      }
-      late = ETX_RECORD_RESIZES;
+  etx_value_cursor written = etx_record_written_values(record);
+  for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
+    const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+    if (tensor == NULL || !etx_method_is_dynamic(tensor)) continue;
+    if (tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
+      return ETX_RECORD_LATE;
     }
+    late = ETX_RECORD_RESIZES;
   }
   return late;
 }

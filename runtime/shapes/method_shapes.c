@@ -62,6 +62,7 @@ void etx_method_restart_integers(etx_method* method) {
 }
 
 void etx_method_restart(etx_method* method) {
+  if (ETX_DYNAMIC) method->has_scratch_lists = false;
   for (size_t i = 0; ETX_DYNAMIC && i < method->value_count; ++i) {
     const int marks = method->marks[i];
     const int late = (marks & ETX_MARK_STAYS_LATE) >> 1;  // ETX_MARK_LATE

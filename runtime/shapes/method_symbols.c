@@ -7,24 +7,22 @@
 #include "format/base/checked_math.h"
 #include "runtime/method/method_names.h"
 
-static etx_blob_input_dim row_at(const etx_method* method, size_t index) {
-  return etx_blob_input_dim_at(&method->program->blob, method->blob_index,
-                               index);
-}
-
-static size_t row_count(const etx_method* method) {
-  return method->blob_index == SIZE_MAX
-             ? 0
-             : etx_blob_input_dim_count(&method->program->blob,
-                                        method->blob_index);
+void etx_method_read_symbols(etx_method* method) {
+  const etx_blob* const blob = &method->program->blob;
+  for (size_t i = 0; i < method->symbol_count; ++i) {
+    method->symbols[i] = 0;
+    method->symbol_bounds[i] = etx_blob_symbol_at(blob, method->blob_index, i);
+  }
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
+    method->input_dims[i] = etx_blob_input_dim_at(blob, method->blob_index, i);
+  }
 }
 
 // Solves one row for its symbol and checks the bounds.
 static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
                         int64_t size, int64_t* out_symbol, etx_diag* diag) {
   char name_buffer[ETX_INPUT_NAME_BYTES];
-  const etx_blob_symbol symbol = etx_blob_symbol_at(
-      &method->program->blob, method->blob_index, row->symbol);
+  const etx_blob_symbol* const symbol = &method->symbol_bounds[row->symbol];
   int64_t rest = 0;
   if (row->factor <= 0 || !etx_subtract_i64(size, row->offset, &rest) ||
       rest % row->factor != 0) {
@@ -32,15 +30,15 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
                          "input '%t' has size %i in dimension %i, expected %i "
                          "times '%t' plus %i",
                          etx_method_input_name(method, row->input, name_buffer),
-                         size, (int64_t)row->dim, row->factor, symbol.name,
+                         size, (int64_t)row->dim, row->factor, symbol->name,
                          row->offset);
   }
   const int64_t value = rest / row->factor;
-  if (value < symbol.minimum || value > symbol.maximum) {
+  if (value < symbol->minimum || value > symbol->maximum) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "input '%t' makes '%t' %i, its bounds are %i and %i",
                          etx_method_input_name(method, row->input, name_buffer),
-                         symbol.name, value, symbol.minimum, symbol.maximum);
+                         symbol->name, value, symbol->minimum, symbol->maximum);
   }
   *out_symbol = value;
   return ETX_OK;
@@ -77,12 +75,11 @@ static etx_status check_numel(const etx_method* method, size_t input,
 
 static etx_status check_dim(const etx_method* method, size_t input, size_t dim,
                             int32_t size, int32_t bound, etx_diag* diag) {
-  const size_t rows = row_count(method);
-  for (size_t i = 0; i < rows; ++i) {
-    const etx_blob_input_dim row = row_at(method, i);
-    if (row.input != input || row.dim != (int32_t)dim) continue;
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
+    const etx_blob_input_dim* const row = &method->input_dims[i];
+    if (row->input != input || row->dim != (int32_t)dim) continue;
     int64_t symbol = 0;
-    return solve(method, &row, size, &symbol, diag);
+    return solve(method, row, size, &symbol, diag);
   }
   return check_fixed(method, input, dim, size, bound, diag);
 }
@@ -108,12 +105,11 @@ etx_status etx_method_check_input_sizes(const etx_method* method, size_t input,
 etx_status etx_method_check_input_integer(const etx_method* method,
                                           size_t input, int64_t integer,
                                           etx_diag* diag) {
-  const size_t rows = row_count(method);
-  for (size_t i = 0; i < rows; ++i) {
-    const etx_blob_input_dim row = row_at(method, i);
-    if (row.input != input || row.dim >= 0) continue;
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
+    const etx_blob_input_dim* const row = &method->input_dims[i];
+    if (row->input != input || row->dim >= 0) continue;
     int64_t symbol = 0;
-    ETX_TRY(solve(method, &row, integer, &symbol, diag));
+    ETX_TRY(solve(method, row, integer, &symbol, diag));
   }
   return ETX_OK;
 }
@@ -130,22 +126,19 @@ etx_status etx_method_solve_symbols(etx_method* method, etx_diag* diag) {
   for (size_t i = 0; i < method->symbol_count; ++i) {
     method->symbols[i] = unknown;
   }
-  const size_t rows = row_count(method);
-  for (size_t i = 0; i < rows; ++i) {
-    const etx_blob_input_dim row = row_at(method, i);
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
+    const etx_blob_input_dim* const row = &method->input_dims[i];
     int64_t value = 0;
-    ETX_TRY(solve(method, &row, present_size(method, &row), &value, diag));
-    int64_t* symbol = &method->symbols[row.symbol];
+    ETX_TRY(solve(method, row, present_size(method, row), &value, diag));
+    int64_t* symbol = &method->symbols[row->symbol];
     if (*symbol == unknown) *symbol = value;
     if (*symbol == value) continue;
     char name_buffer[ETX_INPUT_NAME_BYTES];
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "input '%t' makes '%t' %i, another input makes it %i",
-                         etx_method_input_name(method, row.input, name_buffer),
-                         etx_blob_symbol_at(&method->program->blob,
-                                            method->blob_index, row.symbol)
-                             .name,
-                         value, *symbol);
+                         etx_method_input_name(method, row->input, name_buffer),
+                         method->symbol_bounds[row->symbol].name, value,
+                         *symbol);
   }
   return ETX_OK;
 }

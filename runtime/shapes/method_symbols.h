@@ -5,6 +5,9 @@
 
 #include "runtime/method/method_types.h"
 
+// Copies the symbols of the file, and how inputs depend on them, into the
+// memory of the method. Symbols have no value yet.
+void etx_method_read_symbols(etx_method* method);
 // Checks the sizes (or the integer) of one input before it is accepted.
 ETX_MUST_USE etx_status etx_method_check_input_sizes(const etx_method* method,
                                                      size_t input,

@@ -39,20 +39,27 @@ void etx_scratch_compaction_restart(etx_method* method);
 // then needs the fewest. Sizes that are found during the run count at their
 // bounds.
 size_t etx_scratch_measure(etx_method* method);
-// Places all blocks in that layout: sets storages, and the bytes of scratch
-// that the method uses (`scratch_used`).
+// Places all blocks in that layout, or in that of the plan if the caller gave
+// as much scratch as the plan needs: sets storages, and the bytes of scratch
+// that the method uses (`scratch_used`). With lists, sets the data of all
+// values, too.
 void etx_scratch_compact(etx_method* method);
+
+// Makes the lists of what a move touches, for a method with a size program and
+// without jumps and late values, whose blocks are placed. They are valid until
+// a phase starts without the program, until memory changes, or until the bytes
+// of a tensor lie in another one.
+void etx_scratch_lists_make(etx_method* method);
 
 // The bytes of `kept` that a block takes there: whole lines of the cache.
 static inline size_t etx_kept_block_bytes(size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-// True if blocks are moved together: the caller gave less scratch than the plan
-// needs. With more, nothing need move.
+// True if blocks are moved together. That is so even if the caller gave as much
+// scratch as the plan needs: what lies together stays in nearer caches.
 static inline bool etx_scratch_is_compacted(const etx_method* method) {
-  return ETX_DYNAMIC && method->scratch_block_count > 0 &&
-         method->scratch_given < method->scratch.size;
+  return ETX_DYNAMIC && method->scratch_block_count > 0;
 }
 
 // Where two blocks of scratch lie, for all sizes and in every layout.

@@ -168,6 +168,13 @@ static void add_steps(etx_method* method) {
   }
 }
 
+// For the same steps, with other functions of their kernels.
+static void renew_functions(const etx_method* method) {
+  etx_method_step* const end = method->steps + method->step_count;
+  etx_method_step* step = method->steps - method->once_count;
+  for (; step != end; ++step) step->run = step->call->run;
+}
+
 static etx_status shape_round(etx_method* method, etx_diag* diag) {
   start_steps(method);
   etx_method_restart(method);
@@ -236,7 +243,9 @@ static bool run_size_program(etx_method* method) {
   if (!method->sizes.is_used) return false;
   const bool has_flow = etx_method_has_flow(method);
   if (ETX_CONTROL_FLOW && has_flow) restart_flow(method);
-  if (etx_scratch_is_compacted(method)) etx_scratch_compaction_restart(method);
+  if (has_flow && etx_scratch_is_compacted(method)) {
+    etx_scratch_compaction_restart(method);
+  }
   if (method->flow != method->sizes.flow || !etx_size_program_run(method)) {
     etx_size_program_detach(method);
     // With what is left to the run at these sizes, it is built again.
@@ -244,9 +253,28 @@ static bool run_size_program(etx_method* method) {
     return false;
   }
   if (method->inputs_moved) etx_method_update_pointers(method);
-  if (method->sizes.has_new_steps && !has_flow) add_steps(method);
-  method->sizes.has_new_steps = false;
+  if (has_flow) return true;  // its steps are added when all is known
+  if (method->sizes.has_new_steps) {
+    add_steps(method);
+  } else if (method->sizes.has_new_functions) {
+    renew_functions(method);
+  }
+  method->sizes.has_new_steps = method->sizes.has_new_functions = false;
   return true;
+}
+
+static void compact(etx_method* method) {
+  etx_scratch_compact(method);
+  if (ETX_SIZE_PROGRAMS && method->has_scratch_lists) {
+    ++method->address_updates;
+    return;
+  }
+  etx_method_update_pointers(method);
+  // The first phase is that of loading: it is not known yet what is kept.
+  if (ETX_SIZE_PROGRAMS && method->sizes.is_used && method->phases > 1 &&
+      !etx_method_has_flow(method) && method->scratch.data != NULL) {
+    etx_scratch_lists_make(method);
+  }
 }
 
 etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
@@ -255,10 +283,7 @@ etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
   if (!(ETX_SIZE_PROGRAMS && run_size_program(method))) {
     ETX_TRY(shape_records(method, diag));
   }
-  if (ETX_DYNAMIC && etx_scratch_is_compacted(method)) {
-    etx_scratch_compact(method);
-    etx_method_update_pointers(method);
-  }
+  if (ETX_DYNAMIC && etx_scratch_is_compacted(method)) compact(method);
   if (ETX_CONTROL_FLOW && etx_method_has_flow(method)) finish_flow(method);
   if (!ETX_CONTROL_FLOW || (method->flow & ETX_FLOW_LATE) == 0) {
     ETX_TRY(etx_method_check_mutated_inputs(method, diag));

@@ -75,7 +75,6 @@ static bool set_all_sizes(etx_method* method) {
     next = sizes->next;
     if (sizes->alike == ETX_NO_INDEX) continue;  // a view of fixed sizes
     const size_t numel = program->tensors[sizes->alike].numel;
-    if (numel > sizes->most) return false;
     set_bytes(&method->tensors[i], numel * sizes->element_bytes);
   }
   return true;
@@ -109,8 +108,7 @@ static bool views_have_memory(const etx_method* method) {
 // Gives a view the memory of its source. In most phases it has it already:
 // where roots have moved, the phase updates all pointers when it ends. False if
 // a tensor with memory of its own would get another's, which is not checked.
-static inline bool share_memory(const etx_method* method,
-                                etx_method_tensor* target,
+static inline bool share_memory(etx_method* method, etx_method_tensor* target,
                                 const etx_method_tensor* source) {
   if (target->root == source->root &&
       target->root_offset == source->root_offset) {
@@ -120,6 +118,7 @@ static inline bool share_memory(const etx_method* method,
       !etx_method_has_flow(method)) {
     return false;
   }
+  if (target->root != source->root) method->has_scratch_lists = false;
   etx_method_set_root(method, target, source->root, source->root_offset);
   return true;
 }
@@ -133,7 +132,10 @@ static bool bind_view(etx_method* method, etx_method_record* record) {
   etx_method_tensor* const target =
       etx_method_tensor_of(method, &method->values[record->slot]);
   if (op == ETX_OP_part_view_default || op == ETX_OP_part_after_default) {
-    return etx_method_bind_checked(method, record) == ETX_OK;
+    const uint32_t root = target->root;
+    const etx_status status = etx_method_bind_checked(method, record);
+    if (target->root != root) method->has_scratch_lists = false;
+    return status == ETX_OK;
   }
   return share_memory(method, target, source) && target->bytes == source->bytes;
 }
@@ -153,14 +155,10 @@ static bool prepare_again(const etx_method* method, etx_method_record* record,
 
 static bool writes_elements(const etx_method* method,
                             const etx_method_record* record) {
-  for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    etx_value_span values =
-        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
-    for (; values.at != values.end; ++values.at) {
-      if (*values.at == NULL || (*values.at)->kind != ETX_VALUE_TENSOR)
-        continue;
-      if (etx_method_tensor_of(method, *values.at)->bytes > 0) return true;
-    }
+  etx_value_cursor written = etx_record_written_values(record);
+  for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
+    const etx_method_tensor* const tensor = etx_method_tensor_of(method, value);
+    if (tensor != NULL && tensor->bytes > 0) return true;
   }
   return false;
 }
@@ -206,9 +204,8 @@ static bool prepare_kernel(etx_method* method, size_t index) {
     record->late = ETX_RECORD_ROOTS;
     return true;
   }
-  if (record->call.run != run || record->is_idle != was_idle) {
-    method->sizes.has_new_steps = true;
-  }
+  if (record->is_idle != was_idle) method->sizes.has_new_steps = true;
+  if (record->call.run != run) method->sizes.has_new_functions = true;
   if (record->slot == ETX_NO_INDEX) return true;
   return share_memory(
       method, etx_method_tensor_of(method, &method->values[record->slot]),

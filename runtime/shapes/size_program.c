@@ -121,10 +121,9 @@ static void note_number(etx_method* method, uint32_t value, etx_dim dim) {
 static etx_status add_symbols(program_builder* b) {
   const etx_method* const method = b->method;
   for (size_t i = 0; i < method->symbol_count; ++i) {
-    const etx_blob_symbol symbol =
-        etx_blob_symbol_at(&method->program->blob, method->blob_index, i);
+    const etx_blob_symbol* const symbol = &method->symbol_bounds[i];
     ETX_TRY(
-        etx_size_table_add_symbol(&b->table, symbol.minimum, symbol.maximum));
+        etx_size_table_add_symbol(&b->table, symbol->minimum, symbol->maximum));
   }
   return ETX_OK;
 }
@@ -132,7 +131,6 @@ static etx_status add_symbols(program_builder* b) {
 // Sizes and numbers of inputs that depend on a symbol.
 static etx_status read_inputs(program_builder* b) {
   etx_method* const method = b->method;
-  const etx_blob* const blob = &method->program->blob;
   const etx_shape_call call = arithmetic(b);
   for (size_t i = 0; i < method->input_count; ++i) {
     const etx_method_input* const input = &method->inputs[i];
@@ -141,10 +139,8 @@ static etx_status read_inputs(program_builder* b) {
     etx_dim dims[ETX_MAX_RANK];
     if (etx_method_is_dynamic(t)) read_sizes(b, t->value, dims);
   }
-  const size_t rows = etx_blob_input_dim_count(blob, method->blob_index);
-  for (size_t i = 0; i < rows; ++i) {
-    const etx_blob_input_dim row =
-        etx_blob_input_dim_at(blob, method->blob_index, i);
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
+    const etx_blob_input_dim row = method->input_dims[i];
     const etx_method_input* const input = &method->inputs[row.input];
     etx_dim dim;
     ETX_TRY(
@@ -404,6 +400,8 @@ static void join_tensors(program_builder* b) {
         continue;
       }
       sizes->alike = sizes_at(method, k)->alike;
+      etx_size_tensor* const same = sizes_at(method, sizes->alike);
+      if (sizes->most < same->most) same->most = sizes->most;
       break;
     }
   }
@@ -483,15 +481,9 @@ static bool may_be_empty(program_builder* b, const etx_value* tensor) {
 // True if a tensor that the record writes may have no element.
 static bool may_write_nothing(program_builder* b,
                               const etx_method_record* record) {
-  for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    etx_value_span values =
-        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
-    for (; values.at != values.end; ++values.at) {
-      if (*values.at != NULL && (*values.at)->kind == ETX_VALUE_TENSOR &&
-          may_be_empty(b, *values.at)) {
-        return true;
-      }
-    }
+  etx_value_cursor written = etx_record_written_values(record);
+  for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
+    if (value->kind == ETX_VALUE_TENSOR && may_be_empty(b, value)) return true;
   }
   return false;
 }

@@ -4,14 +4,16 @@
 //   bench_shape_phase FILE          times
 //   bench_shape_phase FILE PHASES   runs so many phases of the first such
 //                                   method only: for counting instructions
+//   bench_shape_phase FILE PHASES moved   the same with moved blocks
 //
 // Sizes go through VECTORS vectors of symbol values, between least and most, in
 // turn; those that the model excludes are left out. `changed_ns` is the time to
 // set the inputs and prepare the method when each call has other sizes than the
 // one before, `unchanged_ns` the same at equal sizes, and `repeated_ns` that of
 // KEPT vectors in turn, for which a copy of the method is kept
-// (runtime/variants.h). They are medians over rounds that take turns. No kernel
-// runs.
+// (runtime/variants.h). `moved_ns` is `changed_ns` of a method that was given a
+// byte less than its largest sizes need, so that each change moves its blocks.
+// They are medians over rounds that take turns. No kernel runs.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -143,24 +145,28 @@ static double time_calls(phase_bench* b, size_t count) {
   return (now_ns() - start) / CALLS;
 }
 
-static void measure(phase_bench* b, phase_bench* kept, const char* name) {
-  double changed[ROUNDS], unchanged[ROUNDS], repeated[ROUNDS];
+static void measure(phase_bench* b, phase_bench* kept, phase_bench* moved,
+                    const char* name) {
+  double changed[ROUNDS], unchanged[ROUNDS], repeated[ROUNDS], less[ROUNDS];
   for (size_t round = 0; round < ROUNDS; ++round) {
     changed[round] = time_calls(b, b->vector_count);
     unchanged[round] = time_calls(b, 1);
     repeated[round] = time_calls(kept, KEPT);
+    less[round] = time_calls(moved, moved->vector_count);
   }
   const double most = median(changed);
   const double least = median(unchanged);
   const double again = median(repeated);
+  const double movement = median(less);
   const size_t count = b->loaded.method.record_count;
   printf(
       "{\"method\": \"%s\", \"instructions\": %zu, \"steps\": %zu, "
       "\"changed_ns\": %.0f, \"unchanged_ns\": %.0f, \"phase_ns\": %.0f, "
       "\"ns_per_instruction\": %.1f, \"repeated_ns\": %.0f, "
+      "\"moved_ns\": %.0f, "
       "\"uses_expressions\": %s}\n",
       name, count, b->loaded.method.step_count, most, least, most - least,
-      (most - least) / (double)count, again - least,
+      (most - least) / (double)count, again - least, movement - least,
       b->loaded.method.sizes.is_used ? "true" : "false");
 }
 
@@ -202,6 +208,17 @@ static void keep_sizes(phase_bench* b, const char* name) {
       &diag);
 }
 
+// Gives the method a byte less of scratch than its largest sizes need.
+static void give_less(phase_bench* b) {
+  etx_diag diag;
+  etx_bytes_mut scratch = b->loaded.scratch.bytes;
+  if (scratch.size > 0) --scratch.size;
+  etx_diag_init(&diag);
+  stop_on(etx_method_set_memory(&b->loaded.method, scratch,
+                                b->loaded.temporary.bytes, &diag),
+          &diag);
+}
+
 static void open_program(phase_bench* b, etx_bytes file, uint32_t kept) {
   etx_diag diag;
   const etx_limits limits = {.kept_sizes = kept};
@@ -211,20 +228,22 @@ static void open_program(phase_bench* b, etx_bytes file, uint32_t kept) {
 }
 
 int main(int argc, char** argv) {
-  static phase_bench bench, kept;
+  static phase_bench bench, kept, moved;
   if (argc < 2) {
-    fputs("usage: bench_shape_phase FILE [PHASES]\n", stderr);
+    fputs("usage: bench_shape_phase FILE [PHASES [moved]]\n", stderr);
     return 2;
   }
   const etx_bytes file = read_whole(argv[1]);
   open_program(&bench, file, 0);
   open_program(&kept, file, KEPT);
+  open_program(&moved, file, 0);
   const size_t methods = etx_pte_plan_count(&bench.program.pte);
   for (size_t i = 0; i < methods; ++i) {
     char name[64];
     if (!load(&bench, i, name, sizeof name)) continue;
     if (argc > 2) {
       const size_t phases = strtoul(argv[2], NULL, 10);
+      if (argc > 3) give_less(&bench);
       find_vectors(&bench);
       for (size_t k = 0; k < phases; ++k) {
         call(&bench, bench.vectors[k % bench.vector_count]);
@@ -234,10 +253,14 @@ int main(int argc, char** argv) {
     (void)load(&kept, i, name, sizeof name);
     keep_sizes(&kept, name);
     find_vectors(&bench);
+    (void)load(&moved, i, name, sizeof name);
+    give_less(&moved);
     find_vectors(&kept);
-    measure(&bench, &kept, name);
+    find_vectors(&moved);
+    measure(&bench, &kept, &moved, name);
     (void)test_unload(&bench.loaded);
     (void)test_unload(&kept.loaded);
+    (void)test_unload(&moved.loaded);
     (void)test_block_end(&kept.copies);
   }
   return 0;

@@ -183,6 +183,10 @@ static etx_export_method_report report_method(const pipeline* e, size_t index) {
   if (memory->peak_node < method->node_count) {
     row.peak_operator = etx_text_of(method->nodes[memory->peak_node].op->name);
   }
+  const etx_copied_parts parts =
+      etx_copied_parts_count(method, &e->passes.placements[index]);
+  row.part_count = parts.count;
+  row.part_bytes = parts.bytes;
   const etx_placement_copies* const copies = &e->passes.copies;
   for (size_t i = 0; i < copies->count; ++i) {
     if (copies->items[i].method == index) {

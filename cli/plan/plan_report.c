@@ -134,9 +134,22 @@ static int name_width(const etx_export_report* report) {
   return width > 40 ? 40 : (int)width;
 }
 
+// What the model itself asks for is no copy that remains.
+static void print_parts(const etx_export_report* report) {
+  for (size_t i = 0; i < report->method_count; ++i) {
+    const etx_export_method_report* const method = &report->methods[i];
+    if (method->part_count == 0) continue;
+    printf("  %.*s: %12" PRIu64
+           "  more for slices, permutes and expands of the model (%zu)\n",
+           (int)method->name.size, method->name.data, method->part_bytes,
+           method->part_count);
+  }
+}
+
 static void print_copies(const etx_export_report* report) {
   if (report->copy_count == 0) {
     printf("copies that remain: none\n");
+    print_parts(report);
     return;
   }
   printf("copies that remain, bytes per call:\n");
@@ -150,6 +163,7 @@ static void print_copies(const etx_export_report* report) {
     total += copy->bytes;
   }
   printf("  total: %" PRIu64 "\n", total);
+  print_parts(report);
 }
 
 static bool is_same_kind(const etx_fusion* a, const etx_fusion* b) {
@@ -358,6 +372,9 @@ static json_t* json_of_method(const etx_export_report* report,
                       etx_json_text(method->peak_operator));
   json_object_set_new(object, "copied_bytes",
                       etx_json_unsigned(method->copied_bytes));
+  json_object_set_new(object, "parts", etx_json_unsigned(method->part_count));
+  json_object_set_new(object, "part_bytes",
+                      etx_json_unsigned(method->part_bytes));
   json_object_set_new(
       object, "algorithm",
       method->algorithm == NULL ? json_null() : json_string(method->algorithm));

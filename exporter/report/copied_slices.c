@@ -25,30 +25,53 @@ static bool is_kept_in_place(const etx_placement* placement, uint32_t value) {
   return kind == ETX_STORAGE_CONSTANT || kind == ETX_STORAGE_STATE;
 }
 
+// The bytes that a node copies because its results cannot be views; 0: none.
+static uint64_t copied_bytes(const etx_ir_method* method,
+                             const etx_placement* placement,
+                             const etx_ir_node* node) {
+  uint64_t bytes = 0;
+  if (etx_value_view_obstacle(method, node) == NULL) return 0;
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] == ETX_IR_NONE) continue;
+    const etx_value_placement* const place =
+        &placement->values[node->outputs[i]];
+    if (place->kind == ETX_PLACEMENT_COMPUTED) bytes += place->bytes;
+  }
+  return bytes;
+}
+
+etx_copied_parts etx_copied_parts_count(const etx_ir_method* method,
+                                        const etx_placement* placement) {
+  etx_copied_parts parts = {0, 0};
+  for (size_t n = 0; n < method->node_count; ++n) {
+    const etx_ir_node* const node = &method->nodes[n];
+    const uint64_t bytes = copied_bytes(method, placement, node);
+    if (bytes == 0 || is_kept_in_place(placement, node->args[0].as.value)) {
+      continue;
+    }
+    ++parts.count;
+    parts.bytes += bytes;
+  }
+  return parts;
+}
+
 static etx_status find_in_node(const etx_ir_module* module, uint32_t index,
                                const etx_placement* placement,
                                const etx_ir_node* node,
                                etx_placement_copies* copies) {
   const etx_ir_method* const method = &module->methods[index];
-  const char* const reason = etx_value_view_obstacle(method, node);
-  if (reason == NULL || !is_kept_in_place(placement, node->args[0].as.value)) {
+  const uint64_t bytes = copied_bytes(method, placement, node);
+  if (bytes == 0 || !is_kept_in_place(placement, node->args[0].as.value)) {
     return ETX_OK;
   }
-  etx_placement_copy copy = {
+  const etx_placement_copy copy = {
       .method = index,
       .target = name_of(module, method, placement, node->args[0].as.value),
+      .bytes = bytes,
       .op = node->op->name,
-      .reason = reason,
+      .reason = etx_value_view_obstacle(method, node),
   };
-  for (size_t i = 0; i < node->output_count; ++i) {
-    if (node->outputs[i] == ETX_IR_NONE) continue;
-    const etx_value_placement* const place =
-        &placement->values[node->outputs[i]];
-    if (place->kind == ETX_PLACEMENT_COMPUTED) copy.bytes += place->bytes;
-  }
-  return copy.bytes == 0
-             ? ETX_OK
-             : etx_placement_copy_report(module->pool, copies, &copy);
+  return etx_placement_copy_report(module->pool, copies, &copy);
 }
 
 etx_status etx_copied_slices_find(const etx_ir_module* module,

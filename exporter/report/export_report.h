@@ -73,6 +73,10 @@ typedef struct etx_export_method_report {
   uint32_t peak_instruction;
   etx_text peak_operator;
   uint64_t copied_bytes;  // by all copies that remain
+  // Slices, permutes and expands of computed values and inputs that the model
+  // asks for and that no view can replace: no copies that remain.
+  size_t part_count;
+  uint64_t part_bytes;  // of their results
   const char* algorithm;
   uint64_t steps;       // of the planner
   size_t layout_count;  // for smaller sizes, beside the plan

@@ -213,6 +213,62 @@ static void the_full_report_lists_live_values(void** state) {
   command_end(&result);
 }
 
+static json_t* json_of(const char* const* words) {
+  command_result result = command_run(words);
+  if (result.code != 0) fail_msg("%s", result.err);
+  json_t* const root = json_loads(result.out, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(root);
+  command_end(&result);
+  return root;
+}
+
+// The method of a report by its name.
+static const json_t* method_of(const json_t* report, const char* name) {
+  size_t i = 0;
+  const json_t* method = NULL;
+  json_array_foreach(json_object_get(report, "methods"), i, method) {
+    const json_t* const text = json_object_get(method, "name");
+    if (strcmp(json_string_value(text), name) == 0) return method;
+  }
+  fail_msg("no method %s", name);
+  return NULL;
+}
+
+static long long number_of(const json_t* object, const char* name) {
+  return json_integer_value(json_object_get(object, name));
+}
+
+// Kernels that `etx bench` counts while the method runs, against those that the
+// report says the model asks for. They read as many bytes as they write.
+static void the_report_counts_slices_and_permutes(void** state) {
+  (void)state;
+  long long calls = 0;
+  long long bytes = 0;
+  json_t* const plan = json_of(
+      WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/llama", "-o", program, "--json"));
+  json_t* const bench = json_of(
+      WORDS(ETX, "bench", program, "prefill", "--seconds", "0", "--json"));
+  size_t i = 0;
+  const json_t* kernel = NULL;
+  json_array_foreach(json_object_get(method_of(bench, "prefill"), "operators"),
+                     i, kernel) {
+    const char* const name = json_string_value(json_object_get(kernel, "name"));
+    if (strcmp(name, "aten::slice_copy") != 0 &&
+        strcmp(name, "aten::permute_copy") != 0) {
+      continue;
+    }
+    calls += number_of(kernel, "calls");
+    bytes += number_of(json_object_get(kernel, "cost"), "bytes");
+  }
+  assert_true(calls > 0);
+  const json_t* const method = method_of(plan, "prefill");
+  assert_int_equal(number_of(method, "parts"), calls);
+  assert_int_equal(2 * number_of(method, "part_bytes"), bytes);
+  assert_int_equal(number_of(method, "copied_bytes"), 0);
+  json_decref(bench);
+  json_decref(plan);
+}
+
 static void malformed_yaml_is_refused_with_its_line(void** state) {
   (void)state;
   write_method("add.yaml", "etx: 1\nmethod: add\ninputs: [{name: x\n");
@@ -587,6 +643,7 @@ int main(void) {
       TEST(the_report_is_printed_as_json_too),
       TEST(the_report_counts_the_saved_bytes),
       TEST(the_full_report_lists_live_values),
+      TEST(the_report_counts_slices_and_permutes),
       TEST(malformed_yaml_is_refused_with_its_line),
       TEST(an_unknown_operator_is_refused_with_its_line),
       TEST(a_wrong_shape_is_refused),

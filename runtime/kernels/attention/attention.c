@@ -33,7 +33,9 @@ enum {
   TILE = ETX_ATTENTION_TILE,
   KEYS = ETX_ATTENTION_KEYS,
   GROUP = ETX_ATTENTION_GROUP,
-  HEADS_PER_TILE = 8,    // most heads of a single query that form a tile
+  // Most heads of a single query that form a tile. A cache may have the rows of
+  // all heads side by side: they are read together.
+  HEADS_PER_TILE = 32,
   REGISTER_ROWS = 6,     // rows of a microkernel's register block
   TRANSPOSED_TAPS = 64,  // elements of each key that are transposed at a time
   TILES_TOGETHER = 4,    // most tiles of a batch that share transposed keys
@@ -68,12 +70,18 @@ static size_t tile_rows(const etx_attention* a) {
 
 // ------------------------------------------------ temporary memory
 
+static size_t heads_of(const etx_attention* a) {
+  return a->batch_rank == 0 ? 1 : (size_t)a->batch[a->batch_rank - 1];
+}
+
 // Rows of workspace for a tile. A tile that spans heads may have more rows than
 // there are queries. More queries may be split into smaller tiles; the rows are
 // not fewer then, because the bytes may not fall when a size rises.
 static size_t workspace_rows(const etx_attention* a) {
   const size_t rows = a->queries < TILE ? a->queries : TILE;
-  return rows < HEADS_PER_TILE ? HEADS_PER_TILE : rows;
+  const size_t heads = heads_of(a);
+  const size_t spanned = heads < HEADS_PER_TILE ? heads : HEADS_PER_TILE;
+  return rows < spanned ? spanned : rows;
 }
 
 // Most tiles that share a key block. If operands are converted it is one: a
@@ -705,11 +713,8 @@ void etx_attention_run(const etx_attention* a, void* temporary,
   s.workspace = temporary;
   s.workspace += -(uintptr_t)temporary % ALIGNMENT;
   size_t batches = 1;
-  s.heads = 1;
-  for (size_t i = 0; i < a->batch_rank; ++i) {
-    s.heads = (size_t)a->batch[i];
-    batches *= s.heads;
-  }
+  s.heads = heads_of(a);
+  for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
   // The number of heads in a tile depends on the number of threads. A row's
   // result must not depend on the other rows of its tile, so all heads must see
   // the same keys.

@@ -4,6 +4,7 @@
 #include "runtime/kernels/attention/attention_tile.h"
 #include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/math/math_functions.h"
+#include "runtime/kernels/simd/elementwise/half_loops.h"
 
 static ptrdiff_t offset_of(const etx_attention* a,
                            const etx_attention_view* operand,
@@ -33,6 +34,19 @@ static size_t batch_row_of(const etx_attention_tile* t, size_t r) {
   return t->spans_heads ? t->first : t->first + r;
 }
 
+// Converts a row of elements side by side. Rows may be short and many: the
+// instruction set is found once for all of them.
+static void convert_row(const etx_half_loops* halves, etx_dtype dtype,
+                        const char* data, size_t count, float* out) {
+  if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
+    halves->read(out, (const uint16_t*)(const void*)data, count);
+  } else if (ETX_HAS_DTYPE(BFLOAT16) && dtype == ETX_DTYPE_BFLOAT16) {
+    halves->read_bfloats(out, (const uint16_t*)(const void*)data, count);
+  } else {
+    etx_convert(ETX_DTYPE_FLOAT32, out, 1, dtype, data, 1, count);
+  }
+}
+
 // Rows without gaps between them are converted as one long row.
 void etx_attention_convert(const etx_attention* a,
                            const etx_attention_row_range* range, float* out) {
@@ -46,9 +60,14 @@ void etx_attention_convert(const etx_attention* a,
                              operand->row == (ptrdiff_t)width;
   const size_t rows = is_contiguous ? 1 : count;
   const size_t elements = is_contiguous ? count * width : width;
+  const etx_half_loops* halves = etx_half_loops_best();
   for (size_t i = 0; i < rows; ++i, data += operand->row * bytes) {
-    etx_convert(ETX_DTYPE_FLOAT32, out + i * width, 1, operand->dtype, data,
-                operand->inner, elements);
+    if (operand->inner == 1) {
+      convert_row(halves, operand->dtype, data, elements, out + i * width);
+    } else {
+      etx_convert(ETX_DTYPE_FLOAT32, out + i * width, 1, operand->dtype, data,
+                  operand->inner, elements);
+    }
   }
   if (operand->scales == NULL) return;
   ptrdiff_t qparam = offset_of(a, operand, operand->qparam_batch,

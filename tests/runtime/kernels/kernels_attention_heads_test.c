@@ -246,11 +246,96 @@ static void int64_min_as_last_key_hides_all_keys(void** state) {
   }
 }
 
+// ------------------------------------------------ long caches
+
+enum {
+  LONG_HEADS = 40,  // more than a tile has
+  SHARING = 8,      // of them that share keys
+  LONG_WIDTH = 64,
+  LONG_KEYS = 2100,  // so many that float16 is prefetched, too
+  LONG_ROWS = LONG_HEADS / SHARING * LONG_KEYS,
+};
+static float long_key[LONG_ROWS * LONG_WIDTH];
+static float long_value[LONG_ROWS * LONG_WIDTH];
+
+// Rows of all heads side by side, or heads one after the other.
+static etx_attention_view long_operand(etx_dtype dtype, size_t heads,
+                                       size_t rows, bool is_exchanged) {
+  const size_t row = is_exchanged ? heads * LONG_WIDTH : LONG_WIDTH;
+  const size_t head = is_exchanged ? LONG_WIDTH : rows * LONG_WIDTH;
+  return (etx_attention_view){.dtype = dtype,
+                              .batch = {(ptrdiff_t)head},
+                              .repeat = LONG_HEADS / heads,
+                              .row = (ptrdiff_t)row,
+                              .inner = 1};
+}
+
+static void fill_long(etx_attention_view* operand, float* out, size_t count) {
+  static float floats[LONG_ROWS * LONG_WIDTH];
+  test_random_floats(floats, count, 1);
+  etx_convert(operand->dtype, out, 1, ETX_DTYPE_FLOAT32, floats, 1, count);
+  operand->data = out;
+}
+
+static etx_attention long_attention(etx_dtype dtype, bool is_exchanged) {
+  const size_t shared = LONG_HEADS / SHARING;
+  etx_attention a = {
+      .batch_rank = 1,
+      .batch = {LONG_HEADS},
+      .queries = 1,
+      .keys = LONG_KEYS,
+      .width = LONG_WIDTH,
+      .value_width = LONG_WIDTH,
+      .scale = 0.25,
+      .masked_score = -(double)__builtin_inff(),
+      .query = long_operand(dtype, LONG_HEADS, 1, false),
+      .key = long_operand(dtype, shared, LONG_KEYS, is_exchanged),
+      .value = long_operand(dtype, shared, LONG_KEYS, is_exchanged),
+      .out = long_operand(dtype, LONG_HEADS, 1, false)};
+  fill_long(&a.query, query, (size_t)LONG_HEADS * LONG_WIDTH);
+  fill_long(&a.key, long_key, (size_t)LONG_ROWS * LONG_WIDTH);
+  fill_long(&a.value, long_value, (size_t)LONG_ROWS * LONG_WIDTH);
+  return a;
+}
+
+static void run_heads_singly(const etx_attention* a) {
+  for (size_t i = 0; i < LONG_HEADS; ++i) {
+    const ptrdiff_t out = etx_attention_row_offset(a, &a->out, i, 0) *
+                          (ptrdiff_t)etx_dtype_bytes(a->out.dtype);
+    etx_attention one = *a;
+    advance_to(a, &one.query, i, 0);
+    advance_to(a, &one.key, i, 0);
+    advance_to(a, &one.value, i, 0);
+    one.batch_rank = 0;
+    run(one, (float*)(void*)((char*)single + out), 1, ETX_SET_BASE);
+  }
+}
+
+// More heads than a tile has, of which some share a cache that is read ahead.
+static void heads_that_share_a_long_cache_give_the_same_bits(void** state) {
+  static const etx_dtype types[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16,
+                                    ETX_DTYPE_BFLOAT16};
+  static const size_t threads[] = {1, 2, 3};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
+    const etx_attention a = long_attention(types[i], i != 1);
+    memset(single, 0, sizeof single);
+    run_heads_singly(&a);
+    for (size_t k = 0; k < sizeof threads / sizeof threads[0]; ++k) {
+      memset(batched, 0, sizeof batched);
+      run(a, batched, threads[k], best_set());
+      assert_memory_equal(batched, single, sizeof single);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_head_gives_the_same_bits_alone_and_in_a_batch),
       cmocka_unit_test(results_do_not_depend_on_thread_count),
       cmocka_unit_test(int64_min_as_last_key_hides_all_keys),
+      cmocka_unit_test(heads_that_share_a_long_cache_give_the_same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,9 +120,10 @@ static inline void gemm_nt_rest(const float* from, ptrdiff_t row, size_t rows,
 
 // The horizontal sums of sixteen dot products, in the order of etx_f32_vec_sum.
 // Dot product i comes out in lane 4 * (i % 4) + i / 4. This takes a third of
-// the instructions of sixteen single sums.
-static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
-                                                     float* out) {
+// the instructions of sixteen single sums. Inlined where the sums are still in
+// registers.
+static inline __attribute__((always_inline)) void gemm_nt_totals_inline(
+    const etx_f32_vec* sums, float* out) {
   etx_f32_vec fours[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, sums += 4) {
@@ -139,6 +140,11 @@ static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
   const etx_f32_vec all = TRANSPOSE_FOURS(pairs[0], pairs[1], 0) +
                           TRANSPOSE_FOURS(pairs[0], pairs[1], 2);
   memcpy(out, &all, sizeof(all));
+}
+
+static __attribute__((noinline)) void gemm_nt_totals(const etx_f32_vec* sums,
+                                                     float* out) {
+  gemm_nt_totals_inline(sums, out);
 }
 
 static inline __attribute__((always_inline)) void gemm_nt_store(
@@ -390,21 +396,25 @@ static inline __attribute__((always_inline)) etx_f32_vec dot_row(
 static inline __attribute__((always_inline)) void gemm_nt_cached_row(
     const etx_gemm_nt* b, size_t count) {
   const float* right = b->right;
-  for (size_t column = 0; column < b->columns; column += 16) {
-    const size_t left = b->columns - column, columns = left < 16 ? left : 16;
+  size_t column = 0;
+  for (; column + 16 <= b->columns; column += 16) {
     etx_f32_vec all[16];
-    if (columns < 16) memset(all, 0, sizeof all);
-    for (size_t i = 0; i < columns; ++i, right += b->right_row) {
+    ETX_UNROLLED_16
+    for (size_t i = 0; i < 16; ++i) {
       all[4 * (i % 4) + i / 4] = dot_row(b->left, right, count);
+      right += b->right_row;
     }
-    float totals[16];
-    gemm_nt_totals(all, totals);
-    if (columns == 16) {
-      memcpy(b->out + column, &totals, sizeof totals);
-    } else {
-      memcpy(b->out + column, &totals, columns * sizeof(float));
-    }
+    gemm_nt_totals_inline(all, b->out + column);
   }
+  const size_t rest = b->columns - column;
+  if (rest == 0) return;
+  etx_f32_vec all[16] = {{0}};
+  for (size_t i = 0; i < rest; ++i, right += b->right_row) {
+    all[4 * (i % 4) + i / 4] = dot_row(b->left, right, count);
+  }
+  float totals[16];
+  gemm_nt_totals(all, totals);
+  memcpy(b->out + column, totals, rest * sizeof(float));
 }
 
 #endif

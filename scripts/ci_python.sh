@@ -38,7 +38,8 @@ cd "$work"
 tests=$here/tests/python
 torch=${ETX_TORCH_PYTHON:-$here/build-venv/bin/python}
 export PYTHONPATH=$work/site ETX_TRANSLATE=$here/build-test/translate \
-  ETX_MY_KERNELS=$here/build-test/examples/custom_operator/my_kernels.so
+  ETX_MY_KERNELS=$here/build-test/examples/custom_operator/my_kernels.so \
+  ETX_FAULT_LIBRARY=$here/build-test/tests/faults/libetx_test_faults.so
 run "$work/venv/bin/python" "$tests" >"$work/plain.txt" 2>&1 &
 plain=$!
 failed=0

@@ -16,6 +16,10 @@
 
 #include "runtime/module/state_slots.h"
 
+// Times that one transfer begins again after a signal. More are an error, so
+// that no stream of signals keeps a call for ever.
+enum { MOST_INTERRUPTIONS = 1000 };
+
 typedef struct state_file {
   int descriptor;
   const char* path;
@@ -31,10 +35,13 @@ static etx_status read_at(void* context, uint64_t offset, etx_bytes_mut out,
                           etx_diag* diag) {
   const state_file* const file = context;
   size_t done = 0;
+  int interruptions = 0;
   while (done < out.size) {
     const ssize_t got = pread(file->descriptor, out.data + done,
                               out.size - done, (off_t)(offset + done));
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR && ++interruptions < MOST_INTERRUPTIONS) {
+      continue;
+    }
     if (got == 0) errno = EIO;  // the file became shorter
     if (got <= 0) return failed("read", file->path, diag);
     done += (size_t)got;
@@ -46,18 +53,21 @@ static etx_status write_at(void* context, uint64_t offset, etx_bytes bytes,
                            etx_diag* diag) {
   const state_file* const file = context;
   size_t done = 0;
+  int interruptions = 0;
   while (done < bytes.size) {
     const ssize_t put = pwrite(file->descriptor, bytes.data + done,
                                bytes.size - done, (off_t)(offset + done));
-    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EINTR && ++interruptions < MOST_INTERRUPTIONS) {
+      continue;
+    }
     if (put <= 0) return failed("write", file->path, diag);
     done += (size_t)put;
   }
   return ETX_OK;
 }
 
-// After a failed flush, Linux keeps pages that never reached the disk as if they
-// had. Dropping them makes the next read show what is on the disk.
+// After a failed flush, Linux keeps pages that never reached the disk as if
+// they had. Dropping them makes the next read show what is on the disk.
 static etx_status flush(void* context, etx_diag* diag) {
   const state_file* const file = context;
   if (fsync(file->descriptor) != 0) return failed("flush", file->path, diag);
@@ -96,8 +106,7 @@ static etx_status check_file(const state_file* file, uint64_t* out_bytes,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "'%s' is not a file of saved state", file->path);
   }
-  if (flock(file->descriptor, LOCK_EX | LOCK_NB) != 0 &&
-      errno == EWOULDBLOCK) {
+  if (flock(file->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return etx_diag_fail(diag, ETX_BAD_STATE,
                          "'%s' is being saved or restored by another process "
                          "or thread",

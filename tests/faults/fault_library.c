@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/faults/fault_choice.h"
 #include "tests/faults/fault_marker.h"
 
 // Finds the function that this library replaces. memcpy, because C has no cast
@@ -43,10 +44,28 @@ static bool is_due(const char* kind, unsigned long* calls) {
 
 static unsigned long allocations;
 
+// For a program that chooses the places itself (tests/python/test_faults.py):
+// the allocation that fails, counted from the call on; 0: none.
+static unsigned long chosen;
+static bool chosen_stays;
+
+void etx_fault_choose(unsigned long first, bool stays) {
+  allocations = 0;
+  chosen_stays = stays;
+  chosen = first;
+}
+
+// The number of allocations since etx_fault_choose.
+unsigned long etx_fault_allocations(void) { return allocations; }
+
 // Threads may count at once.
 static bool is_memory_due(void) {
   const unsigned long call =
       __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
+  if (chosen != 0 && (call == chosen || (chosen_stays && call > chosen))) {
+    errno = ENOMEM;
+    return true;
+  }
   const char* const number = fault_argument("memory ");
   if (number == NULL) return false;
   char* end = NULL;

@@ -201,7 +201,7 @@ class Source:
         for _ in range(4):
             text = re.sub(r"\bETX_IF_(?:DTYPE|ANY_LOOP)\(\w+,\s*(\w+)\)", r"\1",
                           text)
-            text = re.sub(r"\bETX_IF_LOOP\(\w+,\s*(?:\w+|\([^,]*\)),\s*(\w+)\)",
+            text = re.sub(r"\bETX_IF_LOOP\(\s*[\w |]+,\s*(?:\w+|\([^,]*\)),\s*(\w+)\)",
                           r"\1", text)
             for name in set(re.findall(r"\b[A-Z]\w+", text)):
                 if self.macros.get(name) and name != "NULL":

@@ -32,10 +32,13 @@ typedef struct u8_depthwise_job {
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-// Computes `count` rows of results, for `channels` channels.
-static void run_rows(const u8_depthwise_job* j, void* tile, size_t image,
-                     size_t row, size_t count, size_t first, size_t channels) {
+// Computes the rows of results of a strip, for `channels` channels.
+static void run_strip(const u8_depthwise_job* j, void* tile, size_t strip,
+                      size_t first, size_t channels) {
   const uint8_t* rows[MAX_ROWS];
+  const size_t image = strip / j->row_parts;
+  const size_t row = (strip - image * j->row_parts) * j->rows;
+  const size_t count = min_size(j->rows, (size_t)j->y.out - row);
   const size_t row_bytes = (size_t)j->x.in * j->channels;
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   const uint8_t* const in = j->in + image * (size_t)j->y.in * row_bytes;
@@ -76,10 +79,8 @@ static void run_items(const void* context, void* tile, size_t first,
   for (size_t i = first; i < end; ++i) {
     const size_t strip = i / j->channel_parts;
     const size_t channel = (i - strip * j->channel_parts) * j->part;
-    const size_t image = strip / j->row_parts;
-    const size_t row = (strip - image * j->row_parts) * j->rows;
-    run_rows(j, tile, image, row, min_size(j->rows, (size_t)j->y.out - row),
-             channel, min_size(j->part, j->channels - channel));
+    run_strip(j, tile, strip, channel,
+              min_size(j->part, j->channels - channel));
   }
 }
 

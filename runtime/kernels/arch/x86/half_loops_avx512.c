@@ -19,28 +19,28 @@ enum { SIXTEEN = 16, UNORDERED = 3, TO_NEAREST_EVEN = 0, DIRECTION = 4 };
 
 // The types that the compilers' builtins take. Builtins, because <immintrin.h>
 // includes heap functions.
-typedef float floats __attribute__((vector_size(64)));
-typedef short halves __attribute__((vector_size(32)));
+typedef float wide_floats __attribute__((vector_size(64)));
+typedef short wide_halves __attribute__((vector_size(32)));
 
 // Not 0 if an element of x or y is NaN: one comparison tests two vectors.
-static inline int has_nan(floats x, floats y) {
+static inline int has_nan(wide_floats x, wide_floats y) {
   return __builtin_ia32_cmpps512_mask(x, y, UNORDERED, ALL_LANES, DIRECTION);
 }
 
-static inline floats read_sixteen(float* out, const uint16_t* in) {
-  halves h;
+static inline wide_floats read_sixteen(float* out, const uint16_t* in) {
+  wide_halves h;
   memcpy(&h, in, sizeof h);
-  const floats x =
-      __builtin_ia32_vcvtph2ps512_mask(h, (floats){0}, ALL_HALVES, DIRECTION);
+  const wide_floats x = __builtin_ia32_vcvtph2ps512_mask(h, (wide_floats){0},
+                                                         ALL_HALVES, DIRECTION);
   memcpy(out, &x, sizeof x);
   return x;
 }
 
-static inline floats write_sixteen(uint16_t* out, const float* in) {
-  floats x;
+static inline wide_floats write_sixteen(uint16_t* out, const float* in) {
+  wide_floats x;
   memcpy(&x, in, sizeof x);
-  const halves h = __builtin_ia32_vcvtps2ph512_mask(x, TO_NEAREST_EVEN,
-                                                    (halves){0}, ALL_LANES);
+  const wide_halves h = __builtin_ia32_vcvtps2ph512_mask(
+      x, TO_NEAREST_EVEN, (wide_halves){0}, ALL_LANES);
   memcpy(out, &h, sizeof h);
   return x;
 }
@@ -51,7 +51,7 @@ static void read_halves(float* restrict out, const uint16_t* restrict in,
   int nans = 0;
   size_t i = 0;
   for (; i + 2 * SIXTEEN <= count; i += 2 * SIXTEEN) {
-    const floats x = read_sixteen(out + i, in + i);
+    const wide_floats x = read_sixteen(out + i, in + i);
     nans |= has_nan(x, read_sixteen(out + i + SIXTEEN, in + i + SIXTEEN));
   }
   if (nans != 0) etx_half_loops_base.read(out, in, i);
@@ -64,7 +64,7 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   int nans = 0;
   size_t i = 0;
   for (; i + 2 * SIXTEEN <= count; i += 2 * SIXTEEN) {
-    const floats x = write_sixteen(out + i, in + i);
+    const wide_floats x = write_sixteen(out + i, in + i);
     nans |= has_nan(x, write_sixteen(out + i + SIXTEEN, in + i + SIXTEEN));
   }
   if (nans != 0) etx_half_loops_base.write(out, in, i);

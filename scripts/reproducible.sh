@@ -21,7 +21,8 @@ build_one() {
   local place=$1
   rm -rf "$place"
   mkdir -p "$place/source"
-  git -C "$here" archive "$commit" | tar -x -C "$place/source"
+  # A wheel keeps the permissions of the files that it is made from.
+  (umask 022 && git -C "$here" archive "$commit" | tar -x --no-same-permissions -C "$place/source")
   CFLAGS="-ffile-prefix-map=$place=." LDFLAGS=-s "$work/venv/bin/pip" wheel -q \
     --no-build-isolation --no-deps -w "$place/wheel" -C build-dir="$place/build" "$place/source"
   "$work/venv/bin/pip" install -q --no-deps --target "$place/site" "$place"/wheel/*.whl

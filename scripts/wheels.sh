@@ -28,7 +28,7 @@ venv=$work/venv
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 # No path of this machine gets into a file.
-export CFLAGS="-ffile-prefix-map=$here=. -ffile-prefix-map=$work=."
+export CFLAGS="-ffile-prefix-map=$work=."
 
 # Debian's sources, by an apt of our own that asks for sources where the machine's
 # apt gets packages.
@@ -120,7 +120,7 @@ build_wheel() {
   env _PYTHON_HOST_PLATFORM="linux-$processor" PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig" \
     CMAKE_TOOLCHAIN_FILE="$toolchain" LDFLAGS="-s" \
     "$venv/bin/pip" wheel -q --no-build-isolation --no-deps -w "$work/$processor/wheel" \
-    -C build-dir="$work/$processor/build" "$here"
+    -C build-dir="$work/$processor/build" "$work/commit"
   unzip -l "$work/$processor"/wheel/*.whl | grep _planner.abi3.so >/dev/null || {
     echo "wheels: the exporter is missing in the wheel for $processor" >&2
     return 1
@@ -130,6 +130,11 @@ build_wheel() {
 }
 
 fetch_sources
+# The last commit, with the same permissions whatever those of the checkout are: a
+# wheel keeps them.
+rm -rf "${work:?}/commit"
+mkdir "$work/commit"
+(umask 022 && git -C "$here" archive HEAD | tar -x --no-same-permissions -C "$work/commit")
 for processor in "${processors[@]}"; do
   build_wheel "$processor"
 done

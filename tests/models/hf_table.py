@@ -1,6 +1,7 @@
 """The page of docs/ that says what hf_families.py found, from the files that it saved."""
 
 import json
+import re
 
 HEAD = """# Families of Hugging Face
 
@@ -65,7 +66,8 @@ def page(files):
             if any(row):
                 parts.append(f"| {family} | {' | '.join(map(_cell, row))} |\n")
         parts.append("\n")
-        wrong = [(family, kind, row["wrong"]) for (family, kind), row in table.items() if row["wrong"]]
+        wrong = [(family, kind, re.sub(r"\S*/(\w+\.pt2)", r"\1", row["wrong"]))  # without folders
+                 for (family, kind), row in table.items() if row["wrong"]]
         parts += [f"* {family}, {kind}: {reason}\n" for family, kind, reason in wrong]
         parts.append("\n" if wrong else "")
     return "".join(parts).rstrip("\n") + "\n"

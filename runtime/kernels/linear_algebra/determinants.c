@@ -29,8 +29,8 @@ static factored factored_of(const etx_call* call, size_t index) {
 
 static double diagonal_at(const factored* f, etx_dtype dtype, ptrdiff_t i) {
   const void* at = f->diagonal + i * f->step;
-  return dtype == ETX_DTYPE_FLOAT32 ? (double)*(const float*)at
-                                    : *(const double*)at;
+  return etx_matrix_is_f32(dtype) ? (double)*(const float*)at
+                                  : *(const double*)at;
 }
 
 // -1 if an odd number of rows was exchanged.
@@ -43,7 +43,7 @@ static double sign_of_exchanges(const factored* f) {
 }
 
 static void store(const etx_tensor* out, size_t index, double value) {
-  if (out->dtype == ETX_DTYPE_FLOAT32) {
+  if (etx_matrix_is_f32(out->dtype)) {
     ((float*)out->data)[index] = (float)value;
   } else {
     ((double*)out->data)[index] = value;

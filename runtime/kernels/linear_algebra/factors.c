@@ -41,7 +41,7 @@ static etx_status run_lu_factor(etx_call* call) {
     int32_t* const own =
         pivots + (ptrdiff_t)i * (rows < columns ? rows : columns);
     info[i] =
-        lu->dtype == ETX_DTYPE_FLOAT32
+        etx_matrix_is_f32(lu->dtype)
             ? lu_f32((float*)lu->data + start, rows, columns, exchanges, own)
             : lu_f64((double*)lu->data + start, rows, columns, exchanges, own);
     if (info[i] > 0 &&
@@ -74,7 +74,7 @@ etx_status etx_kernel_linalg_lu_factor_ex_out_prepare(etx_call* call) {
 // The factor of one matrix, whose copy is at `data`: transposed if `upper` is
 // false.
 static int32_t factor(void* data, etx_dtype dtype, ptrdiff_t size, bool upper) {
-  if (dtype == ETX_DTYPE_FLOAT32) {
+  if (etx_matrix_is_f32(dtype)) {
     const int32_t info = cholesky_f32(data, size);
     if (!upper) transpose_f32(data, size);
     return info;

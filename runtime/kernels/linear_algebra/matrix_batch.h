@@ -17,6 +17,13 @@ size_t etx_matrix_count(const etx_tensor* tensor);
 ptrdiff_t etx_matrix_offset(const etx_tensor* tensor, size_t inner,
                             const etx_tensor* result, size_t index);
 
+// True for float32, false for float64. A build without one of them has no code
+// for it.
+static inline bool etx_matrix_is_f32(etx_dtype dtype) {
+  return !ETX_HAS_DTYPE(FLOAT64) ||
+         (ETX_HAS_DTYPE(FLOAT32) && dtype == ETX_DTYPE_FLOAT32);
+}
+
 // Refuses types other than float32 and float64, and other types of argument
 // `b` than of argument `a`.
 etx_status etx_matrix_check_dtypes(const etx_call* call, size_t a, size_t b);

@@ -77,7 +77,7 @@ static etx_status check_pivots(const etx_call* call, const pivot_rows* pivots,
 static void solve_factored(const etx_tensor* lu, const pivot_rows* pivots,
                            bool transposed, system_sizes s,
                            const etx_tensor* out, size_t index) {
-  if (out->dtype == ETX_DTYPE_FLOAT32) {
+  if (etx_matrix_is_f32(out->dtype)) {
     matrix_f32 b = matrix_f32_of(out, out, index);
     if (!s.left) b = transposed_f32(b);
     solve_lu_f32(matrix_f32_of(lu, out, index), pivots, transposed, s.size, &b,
@@ -138,7 +138,7 @@ static etx_status run_solve_triangular(etx_call* call) {
       etx_call_boolean(call, ETX_ARG_linalg_solve_triangular_upper) == s.left;
   copy_sides(out, etx_call_tensor(call, ETX_ARG_linalg_solve_triangular_B));
   for (size_t i = 0, count = etx_matrix_count(out); i < count; ++i) {
-    if (out->dtype == ETX_DTYPE_FLOAT32) {
+    if (etx_matrix_is_f32(out->dtype)) {
       matrix_f32 m = matrix_f32_of(a, out, i), b = matrix_f32_of(out, out, i);
       if (!s.left) m = transposed_f32(m), b = transposed_f32(b);
       solve_f32(&m, upper, unit, s.size, &b, s.columns);

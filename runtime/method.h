@@ -148,22 +148,19 @@ struct etx_method {
   size_t output_count;         // of outputs
   size_t chain_count;          // of chains
   struct etx_late_version* versions;  // by value: see late_versions.h
-  uint64_t* prepared_at;   // by record: late_clock when it was prepared
-  int32_t* late_sizes;     // sizes of the tensors among `versions`
-  size_t version_count;    // of versions; 0: no value can be late
-  size_t prepared_count;   // of prepared_at
-  size_t late_size_count;  // of late_sizes
-  uint64_t late_clock;     // advances when a late value changes
-  int64_t* symbols;        // by position in the blob, solved from input sizes
-  size_t symbol_count;     // of symbols
-  struct etx_blob_symbol* symbol_bounds;  // by symbol, as the blob has them
-  struct etx_blob_input_dim* input_dims;  // rows of the blob
-  size_t input_dim_count;                 // of input_dims
-  etx_bytes_mut scratch;                  // the caller's block
-  etx_bytes_mut temporary;                // the caller's block
-  etx_planned_memory state;               // data NULL: the method has none
-  etx_random_stream* random;              // the random numbers of its operators
-  const etx_run_observer* observer;       // NULL: none
+  uint64_t* prepared_at;     // by record: late_clock when it was prepared
+  int32_t* late_sizes;       // sizes of the tensors among `versions`
+  size_t version_count;      // of versions; 0: no value can be late
+  size_t prepared_count;     // of prepared_at
+  size_t late_size_count;    // of late_sizes
+  uint64_t late_clock;       // advances when a late value changes
+  int64_t* symbols;          // by position in the blob, solved from input sizes
+  size_t symbol_count;       // of symbols
+  etx_bytes_mut scratch;     // the caller's block
+  etx_bytes_mut temporary;   // the caller's block
+  etx_planned_memory state;  // data NULL: the method has none
+  etx_random_stream* random;         // the random numbers of its operators
+  const etx_run_observer* observer;  // NULL: none
   // Runs the steps from `first` to `end`, which is the number of steps or
   // first_state_step; returns the position of the one that failed, or `end`. A
   // pointer, so that an image that never calls etx_method_observe does not link
@@ -173,11 +170,6 @@ struct etx_method {
   etx_pte_plan plan;                           // in the file
   struct etx_scratch_member* scratch_members;  // by tensor
   struct etx_layout_block* scratch_blocks;     // those of each layout in turn
-  struct etx_scratch_list* scratch_lists;      // by block
-  uint32_t* scratch_listed;                    // the tensors of all lists
-  size_t scratch_list_count;                   // of scratch_lists
-  size_t scratch_listed_count;                 // of scratch_listed
-  bool has_scratch_lists;                      // they are valid
   size_t scratch_member_count;  // of scratch_members; 0: no compaction
   size_t scratch_block_count;   // blocks of one layout
   size_t scratch_layout_count;  // the plan's, and those of the file's places
@@ -204,6 +196,14 @@ struct etx_method {
   etx_bytes_mut kept;  // their memory
   size_t once_count;   // steps in front of `steps` that compute them
   bool once_is_due;    // sizes have changed since these ran
+  struct etx_blob_symbol* symbol_bounds;   // by symbol, as the blob has them
+  struct etx_blob_input_dim* input_dims;   // rows of the blob
+  size_t input_dim_count;                  // of input_dims
+  struct etx_scratch_list* scratch_lists;  // by block
+  uint32_t* scratch_listed;                // the tensors of all lists
+  size_t scratch_list_count;               // of scratch_lists
+  size_t scratch_listed_count;             // of scratch_listed
+  bool has_scratch_lists;                  // they are valid
 };
 
 // Exact bytes of every block. Needs no memory. Of the kernel table it reads

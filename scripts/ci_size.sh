@@ -155,8 +155,8 @@ check_budget speed-small/kernels.so 1549500
 check_budget size-all/kernels.so 1031300
 check_budget size-small/kernels.so 787100
 check_budget size-all/core-format-alone.so 105000
-check_budget size-all/core-image 86000
-check_budget size-silent/core-image 60900
+check_budget size-all/core-image 88000
+check_budget size-silent/core-image 63000
 check_budget image-static/core-image 26128
 check_budget image-least/core-image 16560
 

@@ -131,9 +131,13 @@ static etx_status check_written(etx_method* method, const etx_op* op,
 static etx_status check_outputs(etx_method* method,
                                 const etx_method_record* record,
                                 etx_diag* diag) {
-  etx_value_cursor written = etx_record_written_values(record);
-  for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
-    ETX_TRY(check_written(method, record->call.op, value, diag));
+  const etx_call* call = &record->call;
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    etx_value_span values =
+        etx_call_argument_values(call, (size_t)__builtin_ctzll(left));
+    for (; values.at != values.end; ++values.at) {
+      ETX_TRY(check_written(method, call->op, *values.at, diag));
+    }
   }
   return ETX_OK;
 }

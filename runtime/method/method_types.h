@@ -269,8 +269,6 @@ typedef struct etx_value_cursor {
 
 static inline etx_value_cursor etx_call_values_of(const etx_call* call,
                                                   uint64_t arguments) {
-  const size_t count = call->argument_count;
-  if (count < 64) arguments &= (UINT64_C(1) << count) - 1;
   return (etx_value_cursor){call, arguments, {NULL, NULL}};
 }
 

@@ -191,9 +191,12 @@ etx_status etx_method_check_overlap(const etx_method* method,
   // Without control flow the roots of all tensors are the same in each phase.
   if (ETX_DYNAMIC && record->is_apart && method->flow == 0) return ETX_OK;
   if (ETX_DYNAMIC) record->is_apart = true;
-  etx_value_cursor written = etx_record_written_values(record);
-  for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
-    ETX_TRY(check_output(method, record, value, diag));
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    etx_value_span values =
+        etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
+    for (; values.at != values.end; ++values.at) {
+      ETX_TRY(check_output(method, record, *values.at, diag));
+    }
   }
   return ETX_OK;
 }

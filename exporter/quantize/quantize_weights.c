@@ -16,6 +16,9 @@
 // Linear layers and embeddings read the same integers, so an embedding table
 // that is also the output projection is stored once. A weight that another
 // operator reads as floats is not rounded: it would be stored twice.
+//
+// Weights are float32, float16 or bfloat16. Scales are float32 in any case;
+// results keep the dtype of the floats.
 
 #include "exporter/rewrite/constant_users.h"
 #include "exporter/ir/ir_edit.h"
@@ -38,6 +41,7 @@ typedef struct rounded_weight {
   bool is_convolution;   // by convolution, as its weight
   etx_text reader;       // an operator that cannot read integers, or empty
   const char* obstacle;  // why a layer cannot read integers; NULL: none
+  etx_dtype dtype;       // of the floats; set if it was rounded
   uint32_t bits;         // it was rounded to; 0: not rounded
   uint32_t group;        // elements per scale, for 4 bits
   bool keeps_rows;       // weight-only: activations stay floats
@@ -60,6 +64,11 @@ static rounded_weight* weight_of(const weight_quantizer* self,
   return index < self->weight_count ? &self->weights[index] : NULL;
 }
 
+// True for the dtypes of weights that can be rounded.
+static bool is_weight_dtype(etx_dtype dtype) {
+  return dtype == ETX_DTYPE_FLOAT32 || etx_dtype_is_half(dtype);
+}
+
 // ------------------------------------------------ readers of constants
 
 // Why a linear layer cannot read integers; NULL if it can.
@@ -67,11 +76,11 @@ static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_ir_value* const values = method->values;
   const etx_ir_arg* const bias = &node->args[2];
-  if (values[node->args[0].as.value].shape.dtype != ETX_DTYPE_FLOAT32 ||
-      values[node->args[WEIGHT].as.value].shape.dtype != ETX_DTYPE_FLOAT32) {
-    return "is not float32";
+  const etx_shape* const weight = &values[node->args[WEIGHT].as.value].shape;
+  if (values[node->args[0].as.value].shape.dtype != weight->dtype) {
+    return "has another dtype than the input of its layer";
   }
-  if (values[node->args[WEIGHT].as.value].shape.rank != 2) {
+  if (weight->rank != 2) {
     return "is not a matrix";
   }
   if (bias->kind == ETX_IR_ARG_VALUE &&
@@ -110,19 +119,41 @@ static void note_reader(void* context, size_t constant,
 // Elements of a row: those with one index of the first dimension.
 static size_t row_length(const etx_ir_constant* constant) {
   const size_t rows = (size_t)constant->sizes[0];
-  return rows == 0 ? 0 : constant->data.size / sizeof(float) / rows;
+  return rows == 0
+             ? 0
+             : constant->data.size / etx_dtype_bytes(constant->dtype) / rows;
 }
 
-// Copies a row of a constant, whose bytes may be unaligned.
+// Reads one element of a constant, which may be unaligned. Exact.
+static float read_element(const etx_ir_constant* from, size_t at) {
+  const uint8_t* const bytes =
+      from->data.data + at * etx_dtype_bytes(from->dtype);
+  float x;
+  uint32_t bits;
+  switch (from->dtype) {
+    case ETX_DTYPE_FLOAT32:
+      memcpy(&x, bytes, sizeof x);
+      return x;
+    case ETX_DTYPE_BFLOAT16:  // the upper half of a float32
+      bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 24;
+      memcpy(&x, &bits, sizeof x);
+      return x;
+    default:
+      return (float)etx_rewrite_float16(bytes);
+  }
+}
+
 static void read_row(const etx_ir_constant* from, size_t row, float* out) {
-  const size_t bytes = row_length(from) * sizeof(float);
-  memcpy(out, from->data.data + row * bytes, bytes);
+  const size_t inner = row_length(from);
+  for (size_t i = 0; i < inner; ++i) {
+    out[i] = read_element(from, row * inner + i);
+  }
 }
 
 static bool is_in_range(const etx_ir_constant* constant) {
-  for (size_t at = 0; at < constant->data.size; at += sizeof(float)) {
-    float x;
-    memcpy(&x, constant->data.data + at, sizeof x);
+  const size_t count = constant->data.size / etx_dtype_bytes(constant->dtype);
+  for (size_t at = 0; at < count; ++at) {
+    const float x = read_element(constant, at);
     if (!(x >= -ETX_WEIGHT_ROUNDING_LARGEST &&
           x <= ETX_WEIGHT_ROUNDING_LARGEST)) {
       return false;
@@ -228,6 +259,7 @@ static const char* kind_word(const rounded_weight* w) {
 // Chooses the kind of the rule, or the nearest one that the row length allows.
 static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
                         const etx_ir_constant* constant, etx_quantized* row) {
+  w->dtype = constant->dtype;
   w->bits = rule->bits;
   w->keeps_rows = rule->keeps_rows;
   if (w->is_convolution) {
@@ -254,12 +286,14 @@ static const char* why_not_rounded(const rounded_weight* w,
     return "is not the weight of a linear layer, convolution or embedding";
   if (rule == NULL) return "no rule names it";
   if (rule->bits == 0) return "is excluded";
-  if (constant->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
+  if (!is_weight_dtype(constant->dtype)) {
+    return "is not float32, float16 or bfloat16";
+  }
   if (w->obstacle != NULL) return w->obstacle;
   if (!w->is_convolution && constant->rank != 2) return "is not a matrix";
   if (w->reader.size != 0) return "is also read as floats by";
   if (constant->data.size == 0 ||
-      (constant->data.size < MIN_ELEMENTS * sizeof(float) &&
+      (constant->data.size < MIN_ELEMENTS * etx_dtype_bytes(constant->dtype) &&
        !etx_quantize_rule_names(rule, name))) {
     return "is too small";
   }
@@ -321,6 +355,15 @@ static etx_status constant_arg(const weight_quantizer* self,
   return ETX_OK;
 }
 
+// The dtype of the result of an operator over scales in float32: None for
+// float32.
+static etx_ir_arg result_dtype(etx_dtype dtype) {
+  etx_ir_arg arg = {ETX_IR_ARG_DTYPE, {0}};
+  if (dtype == ETX_DTYPE_FLOAT32) return etx_ir_none();
+  arg.as.dtype = dtype;
+  return arg;
+}
+
 // The operator that reads the integers; sets its arguments.
 static etx_op_id new_node(const rounded_weight* w, const etx_ir_node* old,
                           const etx_ir_arg* integers, const etx_ir_arg* scales,
@@ -333,7 +376,12 @@ static etx_op_id new_node(const rounded_weight* w, const etx_ir_node* old,
     args[n++] = etx_ir_int(w->bits == 8 ? -128 : -8);
     args[n++] = etx_ir_int(w->bits == 8 ? 127 : 7);
     args[n++] = old->args[1];
+    if (w->dtype != ETX_DTYPE_FLOAT32) args[n++] = result_dtype(w->dtype);
     *out_count = n;
+    if (w->dtype != ETX_DTYPE_FLOAT32) {
+      return w->bits == 8 ? ETX_OP_embedding_byte_dtype_out
+                          : ETX_OP_embedding_4bit_dtype_out;
+    }
     return w->bits == 8 ? ETX_OP_embedding_byte_out : ETX_OP_embedding_4bit_out;
   }
   args[n++] = old->args[0];
@@ -359,7 +407,7 @@ static etx_status change_node(const weight_quantizer* self,
   const rounded_weight* const w =
       weight_of(self, method, &node->args[is_table ? TABLE : WEIGHT]);
   if (w == NULL || w->bits == 0) return ETX_OK;
-  enum { MOST_ARGS = 6 };
+  enum { MOST_ARGS = 7 };
   etx_ir_arg integers, scales;
   etx_ir_arg* const args =
       etx_pool_take(self->module->pool, MOST_ARGS * sizeof *args);
@@ -385,17 +433,16 @@ static etx_status dequantize_weight(etx_rewrite* rewrite, bool* out_done) {
   if (w == NULL || w->bits == 0) return ETX_OK;
   enum { ARGS = 9 };  // of a convolution
   const etx_ir_arg axis = etx_ir_int(0);
-  etx_ir_arg layer[ARGS], args[7] = {[2] = etx_ir_none(),
-                                     [3] = axis,
-                                     [4] = etx_ir_int(INT8_MIN),
-                                     [5] = etx_ir_int(INT8_MAX),
-                                     [6] = {ETX_IR_ARG_DTYPE, {0}}};
+  etx_ir_arg layer[ARGS],
+      args[8] = {[2] = etx_ir_none(),           [3] = axis,
+                 [4] = etx_ir_int(INT8_MIN),    [5] = etx_ir_int(INT8_MAX),
+                 [6] = {ETX_IR_ARG_DTYPE, {0}}, [7] = result_dtype(w->dtype)};
   uint32_t floats = 0;
   memcpy(layer, node->args, sizeof layer);
   args[6].as.dtype = ETX_DTYPE_INT8;
   ETX_TRY(constant_arg(self, builder->method, w->integers, &args[0]));
   ETX_TRY(constant_arg(self, builder->method, w->scales, &args[1]));
-  ETX_TRY(etx_build_op(builder, ETX_OP_dequantize_per_channel_out, args, 7,
+  ETX_TRY(etx_build_op(builder, ETX_OP_dequantize_per_channel_out, args, 8,
                        &floats));
   layer[WEIGHT] = etx_ir_value_arg(floats);
   *out_done = true;

@@ -238,6 +238,10 @@ static double read_16_bit_float(const uint8_t* data, int exponent_bits,
   return (bits & 0x8000u) != 0 ? -number : number;
 }
 
+double etx_rewrite_float16(const uint8_t* bytes) {
+  return read_16_bit_float(bytes, 5, 10);
+}
+
 bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
   if (!etx_rewrite_is_uniform(constant)) return false;
   const uint8_t* const data = constant->data.data;
@@ -253,7 +257,7 @@ bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
       memcpy(out_number, data, sizeof *out_number);
       return true;
     case ETX_DTYPE_FLOAT16:
-      *out_number = read_16_bit_float(data, 5, 10);
+      *out_number = etx_rewrite_float16(data);
       return true;
     case ETX_DTYPE_BFLOAT16:
       *out_number = read_16_bit_float(data, 8, 7);

@@ -227,6 +227,34 @@ static void weights_with_other_readers_stay(void** state) {
   lowered_close(&l);
 }
 
+// float16 and bfloat16 layers, tables and convolutions; results keep the dtype.
+static void half_weights_are_rounded(void** state) {
+  (void)state;
+  static const char graph[] =
+      "inputs: [{name: x, type: 'bfloat16[2, 64]'}, {name: i, type: "
+      "'int64[3]'}, {name: c, type: 'float16[1, 16, 9]'}]\n"
+      "buffers:\n"
+      "  - {name: w, type: 'bfloat16[32, 64]', init: 1}\n"
+      "  - {name: v, type: 'float16[24, 16, 3]', init: 2}\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linear.default, args: [x, w]}\n"
+      "  - {out: e, op: aten.embedding.default, args: [w, i]}\n"
+      "  - {out: z, op: aten.conv1d.default, args: [c, v]}\n"
+      "outputs: [y, e, z]\n";
+  expect(graph, "int8",
+         "y: bfloat16[2, 32] = etx::linear_a8w8.out(x, const int8[32, 64], "
+         "const float32[32], None)\n"
+         "e: bfloat16[3, 64] = quantized_decomposed::embedding_byte.dtype_out("
+         "const int8[32, 64], const float32[32], None, -128, 127, i, "
+         "bfloat16)\n"
+         "z.1: float16[24, 16, 3] = " DEQUANTIZE
+         "(const int8[24, 16, 3], const float32[24], None, 0, -128, 127, int8, "
+         "float16)\n"
+         "z: float16[1, 24, 7] = aten::convolution.out(c, z.1, None, [1], [0], "
+         "[1], False, [0], 1)\n"
+         "return y\nreturn e\nreturn z\n");
+}
+
 static void other_float_weights_are_reported(void** state) {
   (void)state;
   lowered l;
@@ -245,8 +273,12 @@ static void other_float_weights_are_reported(void** state) {
   add_rules(&l, "int8");
   lowered_run(&l, PASSES " quantize_weights");
   assert_int_equal(l.context.quantized.count, 2);
-  assert_string_equal(row_of(&l, "w")->reason, "is not float32");
+  assert_null(row_of(&l, "w")->reason);
   assert_string_equal(row_of(&l, "w")->type, "float16");
+  assert_int_equal(row_of(&l, "w")->bytes, 32 * 64 * 2);
+  assert_int_equal(row_of(&l, "w")->bytes_after, 32 * 64 + 32 * 4);
+  assert_string_equal(row_of(&l, "t")->reason,
+                      "is not float32, float16 or bfloat16");
   assert_string_equal(row_of(&l, "t")->type, "float64");
   assert_null(row_of(&l, "t")->kind);
   lowered_close(&l);
@@ -329,6 +361,7 @@ int main(void) {
       cmocka_unit_test(folded_weights_keep_their_names),
       cmocka_unit_test(the_report_lists_each_weight),
       cmocka_unit_test(weights_with_other_readers_stay),
+      cmocka_unit_test(half_weights_are_rounded),
       cmocka_unit_test(other_float_weights_are_reported),
       cmocka_unit_test(executorch_is_refused),
       cmocka_unit_test(wrong_rules_are_refused),

@@ -56,6 +56,20 @@ def read_safetensors(path):
     return out
 
 
+def halves(kind, numbers):
+    if kind == "F16":
+        return struct.pack(f"<{len(numbers)}e", *numbers)
+    # The upper halves of float32, cut off.
+    return b"".join(struct.pack("<f", x)[2:] for x in numbers)
+
+
+def half_numbers(kind, raw):
+    if kind == "F16":
+        return struct.unpack(f"<{len(raw) // 2}e", raw)
+    return [struct.unpack("<f", b"\0\0" + raw[at:at + 2])[0]
+            for at in range(0, len(raw), 2)]
+
+
 def floats(numbers):
     return struct.pack(f"<{len(numbers)}f", *numbers)
 
@@ -97,6 +111,37 @@ def check(etx, here, weights, kind, bytes_after, least):
     print(f"{kind}: {report['quantized'][0]['sqnr_db']:.2f} dB")
 
 
+def check_halves(etx, here, kind, dtype):
+    """Tables of float16 or bfloat16: rows are the weights but for int4's error."""
+    source = random.Random(7)
+    raw = halves(kind, [source.gauss(0, 1) for _ in range(ROWS * INNER)])
+    methods, program = here / dtype, here / f"{dtype}.pte"
+    methods.mkdir()
+    (methods / "run.yaml").write_text(f"""etx: 1
+method: run
+inputs: [{{name: i, type: "int64[{ROWS}]"}}]
+buffers: [{{name: words, type: "{dtype}[{ROWS}, {INNER}]"}}]
+nodes:
+  - {{out: h, op: aten.embedding.default, args: [words, i]}}
+  - {{out: e, op: aten._to_copy.default, args: [h], kwargs: {{dtype: float32}}}}
+outputs: [e]
+""")
+    write_safetensors(methods / "weights.safetensors",
+                      {"words": (kind, [ROWS, INNER], raw)})
+    report = json.loads(subprocess.run(
+        [etx, "plan", methods, "-o", program, "--report", "json",
+         "--quantize", "int4"], check=True, capture_output=True).stdout)
+    out = here / f"{dtype}.safetensors"
+    subprocess.run([etx, "run", program, "run", "--in", f"i={here}/x.safetensors#i",
+                    "--out", f"output_0={out}"], check=True)
+    ratio = sqnr(half_numbers(kind, raw), read_safetensors(out)["output_0"])
+    row, = report["quantized"]
+    # Results are rounded to the half type, some 30 dB below the error of int4.
+    assert abs(ratio - row["sqnr_db"]) < 0.05 and ratio > 21, (row, ratio)
+    assert row["bytes"] == ROWS * INNER * 2, row
+    print(f"{dtype} to int4: {row['sqnr_db']:.2f} dB")
+
+
 def main():
     etx = sys.argv[1]
     source = random.Random(5)
@@ -119,6 +164,8 @@ def main():
         for group, least in ((32, 21), (64, 20), (128, 19)):
             check(etx, here, weights, f"int4w/{group}",
                   half + ROWS * (INNER // group) * 4, least)
+        check_halves(etx, here, "F16", "float16")
+        check_halves(etx, here, "BF16", "bfloat16")
 
 
 if __name__ == "__main__":

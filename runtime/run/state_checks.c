@@ -113,14 +113,9 @@ static bool can_ask(const etx_method* method, const etx_method_record* record,
                     const state_writes* writes) {
   const etx_kernel_check* const check = record->kernel->check;
   if (check == NULL) return false;
-  for (size_t i = 0; i < record->call.argument_count && i < 64; ++i) {
-    if ((check->reads >> i & 1) == 0) continue;
-    etx_value_span values = etx_call_argument_values(&record->call, i);
-    for (; values.at != values.end; ++values.at) {
-      if (*values.at != NULL && !is_settled(method, *values.at, writes)) {
-        return false;
-      }
-    }
+  etx_value_cursor read = etx_call_values_of(&record->call, check->reads);
+  for (const etx_value* value; (value = etx_value_next(&read)) != NULL;) {
+    if (!is_settled(method, value, writes)) return false;
   }
   return true;
 }

@@ -142,7 +142,10 @@ static void fill_table(u8_chain_job* j) {
   all.self.data = bytes;
   all.self.period = TABLE_BYTES;
   all.out = j->table;
-  for (size_t i = 0; i < TABLE_BYTES; i += BLOCK) run_block(&all, i, BLOCK);
+  for (size_t i = 0; i < TABLE_BYTES; i += BLOCK) {
+    const size_t left = TABLE_BYTES - i;
+    run_block(&all, i, left < BLOCK ? left : BLOCK);
+  }
 }
 
 // Multiplies rows [first, end) with the other tensor, which is one row.

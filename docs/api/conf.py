@@ -44,7 +44,7 @@ nitpick_ignore = [
         "etx_host_gate", "etx_host_thread", "etx_instance_pool_slot", "etx_instance_pool_words",
         "etx_late_version", "etx_layout_block", "etx_method_input", "etx_method_record",
         "etx_method_regions", "etx_method_variants", "etx_once_functions", "etx_operator_cache",
-        "etx_scratch_member", "etx_tokenizer_content",
+        "etx_scratch_list", "etx_scratch_member", "etx_tokenizer_content",
         "etx_ffi_error", "etx_ffi_method", "etx_ffi_program", "etx_ffi_session", "etx_ffi_value",
         "etx_size_expression", "etx_size_record", "etx_size_tensor", "etx_method_step", "etx_method_tensor", "etx_module_method",
     )

@@ -63,9 +63,9 @@ size_t etx_blocks_alignment(const etx_layout_block* blocks, size_t count) {
 
 size_t etx_blocks_place(etx_layout_block* blocks, size_t count,
                         size_t alignment) {
+  if (count == 0) return 0;
   // The largest end of the blocks below the present one. Nothing goes below the
   // plan, where other methods may have their bytes.
-  if (count == 0) return 0;
   size_t below = blocks[blocks[0].by_start].start;
   size_t ended = 0;
   size_t used = 0;

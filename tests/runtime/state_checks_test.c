@@ -83,6 +83,14 @@ static void assert_untouched(const checks_fixture* f) {
   }
 }
 
+// The run is refused at the instruction, and nothing was written.
+#define refused_untouched(place)                                              \
+  do {                                                                        \
+    assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT, \
+                   place);                                                    \
+    assert_untouched(&f);                                                     \
+  } while (0)
+
 static void assert_written(const checks_fixture* f) {
   const float wanted[ROWS] = {0, 5, 0, 6};
   assert_int_equal(f->torn, 0);
@@ -230,9 +238,7 @@ static void the_first_write_is_asked_too(void** state) {
   put_at(&f, f.s, f.at);
   load(&f);
   f.at_data[0] = -5;
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "index -5 is not in -4..3");
-  assert_untouched(&f);
+  refused_untouched("index -5 is not in -4..3");
   f.at_data[0] = 1;
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_written(&f);
@@ -255,9 +261,7 @@ static void an_index_computed_before_the_first_write_is_known(void** state) {
   put_at(&f, f.s, f.at);
   put_at(&f, f.t, index);
   load(&f);
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "index 6 is not in -4..3");
-  assert_untouched(&f);
+  refused_untouched("index 6 is not in -4..3");
   f.later_data[0] = f.later_data[1] = 1;
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_written(&f);
@@ -361,9 +365,7 @@ static void equal_questions_are_asked_once(void** state) {
             ARGS(slice, no, f.later, row, row));
   load(&f);
   f.later_data[1] = 3;  // within 4 rows, but not within 3
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "index 3 is not in 0..2");
-  assert_untouched(&f);
+  refused_untouched("index 3 is not in 0..2");
   assert_int_equal(count_checks(&f), 3);
   end(&f);
 }
@@ -434,7 +436,6 @@ static void set_flag(checks_fixture* f, uint8_t* flag) {
 // anything. Those in front of the jump and where it leads to do run.
 static void only_instructions_that_run_are_asked(void** state) {
   (void)state;
-  if (!ETX_CONTROL_FLOW) skip();
   for (uint8_t flag = 0; flag < 2; ++flag) {
     checks_fixture f;
     start(&f);
@@ -453,9 +454,7 @@ static void only_instructions_that_run_are_asked(void** state) {
     assert_int_equal(count_checks(&f), 2);
     memset(f.arena, 0, sizeof f.arena);
     f.at_data[1] = -1;  // index_put takes it, index_select does not
-    assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                   "instruction 3");
-    assert_untouched(&f);
+    refused_untouched("instruction 3");
     end(&f);
   }
 }
@@ -463,7 +462,6 @@ static void only_instructions_that_run_are_asked(void** state) {
 // if (flag) index = later + later; then the first write.
 static void a_jump_in_front_of_the_first_write_hides_nothing(void** state) {
   (void)state;
-  if (!ETX_CONTROL_FLOW) skip();
   checks_fixture f;
   start(&f);
   const int condition = add_flag(&f);
@@ -474,9 +472,7 @@ static void a_jump_in_front_of_the_first_write_hides_nothing(void** state) {
   load(&f);
   uint8_t flag = 1;
   set_flag(&f, &flag);
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "instruction 3");
-  assert_untouched(&f);
+  refused_untouched("instruction 3");
   f.later_data[1] = 1;
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_written(&f);
@@ -486,7 +482,6 @@ static void a_jump_in_front_of_the_first_write_hides_nothing(void** state) {
 // The first write may be skipped itself: then nothing is asked in its place.
 static void a_jump_over_the_first_write_asks_nothing(void** state) {
   (void)state;
-  if (!ETX_CONTROL_FLOW) skip();
   checks_fixture f;
   start(&f);
   const int condition = add_flag(&f);
@@ -503,9 +498,7 @@ static void a_jump_over_the_first_write_asks_nothing(void** state) {
   f.at_data[0] = 1;
   f.later_data[0] = ROWS;
   memset(f.arena, 0, sizeof f.arena);
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "instruction 2");
-  assert_untouched(&f);
+  refused_untouched("instruction 2");
   end(&f);
 }
 
@@ -513,7 +506,6 @@ static void a_jump_over_the_first_write_asks_nothing(void** state) {
 // of the first round is not that of the reader.
 static void a_loop_changes_what_was_known(void** state) {
   (void)state;
-  if (!ETX_CONTROL_FLOW) skip();
   checks_fixture f;
   start(&f);
   const int one = test_int(f.p, 1), no = test_int(f.p, 0);
@@ -537,7 +529,6 @@ static void a_loop_changes_what_was_known(void** state) {
 // Sizes that the run decides in between are no reason to stop.
 static void what_lies_behind_sizes_from_data_is_asked(void** state) {
   (void)state;
-  if (!ETX_CONTROL_FLOW || !ETX_DYNAMIC) skip();
   checks_fixture f;
   start(&f);
   const int places =
@@ -547,9 +538,7 @@ static void what_lies_behind_sizes_from_data_is_asked(void** state) {
   index_put(&f);
   load(&f);
   f.later_data[1] = ROWS;
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
-                 "instruction 2");
-  assert_untouched(&f);
+  refused_untouched("instruction 2");
   f.later_data[1] = 2;
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_written(&f);
@@ -567,11 +556,14 @@ int main(void) {
       cmocka_unit_test(equal_questions_are_asked_once),
       cmocka_unit_test(an_observed_run_asks_too),
       cmocka_unit_test(an_index_between_written_states_is_known),
-      cmocka_unit_test(only_instructions_that_run_are_asked),
-      cmocka_unit_test(a_jump_in_front_of_the_first_write_hides_nothing),
-      cmocka_unit_test(a_jump_over_the_first_write_asks_nothing),
-      cmocka_unit_test(a_loop_changes_what_was_known),
-      cmocka_unit_test(what_lies_behind_sizes_from_data_is_asked),
+      unit_test_with(ETX_CONTROL_FLOW, only_instructions_that_run_are_asked),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     a_jump_in_front_of_the_first_write_hides_nothing),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     a_jump_over_the_first_write_asks_nothing),
+      unit_test_with(ETX_CONTROL_FLOW, a_loop_changes_what_was_known),
+      unit_test_with(ETX_CONTROL_FLOW && ETX_DYNAMIC,
+                     what_lies_behind_sizes_from_data_is_asked),
   };
   return cmocka_run_group_tests_name("state_checks", tests, NULL, NULL);
 }

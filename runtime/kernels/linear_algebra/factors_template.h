@@ -1,6 +1,5 @@
 // Factors of one matrix, for one type. Included by factors.c, once for each
-// type. The macros are undefined at
-// the end.
+// type. The macros are undefined at the end.
 //
 // NAME(x)  required  x with a suffix for the type
 // T        required  the type of elements

@@ -1,6 +1,6 @@
 // Solutions of systems of equations from the factors of a matrix, for one type.
-// Included by solutions.c, once for each type. The macros are undefined at
-// the end.
+// Included by solutions.c, once for each type. The macros are undefined at the
+// end.
 //
 // NAME(x)  required  x with a suffix for the type
 // T        required  the type of elements

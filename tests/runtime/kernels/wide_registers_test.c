@@ -6,7 +6,6 @@
 #include "tests/support/loaded_method.h"
 #include "tests/support/test_program.h"
 
-#ifdef __x86_64__
 #include <cpuid.h>
 
 enum { TELLS_WHAT_IS_IN_USE = 1 << 2, UPPER_HALVES = 1 << 2 };
@@ -32,11 +31,6 @@ static void use_upper_halves(void) {
 static void stop_using_upper_halves(void) {
   if (__builtin_cpu_supports("avx")) __asm__ volatile("vzeroupper");
 }
-#else
-static bool upper_halves_are_in_use(void) { return false; }
-static void use_upper_halves(void) {}
-static void stop_using_upper_halves(void) {}
-#endif
 
 enum { ROWS = 64 };
 

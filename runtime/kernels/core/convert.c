@@ -80,13 +80,13 @@ static void load_floats(float* restrict out, etx_dtype dtype, const void* in,
     EACH(i, at, stride, count, out[i] = singles[at];)
   } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
     if (stride == 1) {
-      etx_half_loops_best()->read(out, halves, count);
+      etx_half_loops_for_blocks()->read(out, halves, count);
       return;
     }
     STRIDED(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     if (stride == 1) {
-      etx_half_loops_best()->read_bfloats(out, halves, count);
+      etx_half_loops_for_blocks()->read_bfloats(out, halves, count);
       return;
     }
     STRIDED(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
@@ -184,13 +184,13 @@ static void store_floats(const float* restrict in, etx_dtype dtype, void* out,
     EACH(i, at, stride, count, singles[at] = in[i];)
   } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
     if (stride == 1) {
-      etx_half_loops_best()->write(halves, in, count);
+      etx_half_loops_for_blocks()->write(halves, in, count);
       return;
     }
     STRIDED(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     if (stride == 1) {
-      etx_half_loops_best()->write_bfloats(halves, in, count);
+      etx_half_loops_for_blocks()->write_bfloats(halves, in, count);
       return;
     }
     STRIDED(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)

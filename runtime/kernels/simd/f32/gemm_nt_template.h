@@ -417,6 +417,13 @@ static inline __attribute__((always_inline)) void gemm_nt_cached_row(
   memcpy(b->out + column, totals, rest * sizeof(float));
 }
 
+// The same for other counts, by itself: inlined, it made the loops for other
+// products slower.
+static __attribute__((noinline)) void gemm_nt_cached_row_of(
+    const etx_gemm_nt* b) {
+  gemm_nt_cached_row(b, b->count);
+}
+
 #endif
 
 //   @dots  float32 | GEMM NT: dot products of rows with rows | {DOT_ROWS} x
@@ -449,7 +456,7 @@ static void dots(const etx_gemm_nt* b) {
     } else if (b->count == 128) {
       gemm_nt_cached_row(b, 128);
     } else {
-      gemm_nt_cached_row(b, b->count);
+      gemm_nt_cached_row_of(b);
     }
     return;
   }

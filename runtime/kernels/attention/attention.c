@@ -225,17 +225,17 @@ static const float* query_row(const query_tile* t, size_t r) {
 static void multiply_in_place(const query_tile* t, const score_block* s,
                               const prefetch_rows* next) {
   etx_gemm_nt b = {.out = s->scores[0],
-                   .left = query_row(t, s->first_row),
                    .right = s->keys.data,
                    .right_row = s->keys.stride,
                    .rows = 1,
                    .columns = s->count,
                    .count = t->attention->width};
-  for (size_t i = 0; i < s->rows; ++i) {
+  const float* query = query_row(t, s->first_row);
+  for (size_t i = 0; i < s->rows; ++i, query += t->query.stride) {
     prefetch_part(next, i, s->rows);
+    b.left = query;
     t->loops->dots(&b);
     b.out += KEYS;
-    b.left += t->query.stride;
   }
 }
 

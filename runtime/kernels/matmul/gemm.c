@@ -2,8 +2,8 @@
 // the operands, never by the machine:
 //
 //   float32 of a few thousand steps: one call (gemm_small_template.h)
-//   float32 with few rows or columns, right as [columns, inner], the
-//     layout of linear's weights: dot products that read weights once
+//   floats with few rows or columns, right as [columns, inner], the layout of
+//     linear's weights: dot products that read weights once, as stored
 //   other floats: blocks (gemm_packed.c), where right is packed now or was
 //     packed when the file was made; or row lanes (gemm_transposed.c),
 //     where left is transposed
@@ -16,6 +16,7 @@
 
 #include "runtime/built_loops.h"
 #include "runtime/kernels/core/chain.h"
+#include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/thread_tiles.h"
@@ -39,6 +40,10 @@ enum {
   SMALL_COLUMNS = 16,
   SMALL_INNER = 16,
   DOT_PARTS = 16,  // sums of a dot
+  // Dots that are computed before they are rounded to a half type, and rows of
+  // them: one row has many columns, so that loops read columns far apart.
+  HALF_DOTS = 1024,
+  HALF_DOT_ROWS = 64,
   // Work items for each thread: cores differ in speed, and other programs run
   // too.
   ITEMS_PER_THREAD = 4,
@@ -46,25 +51,27 @@ enum {
 
 // ------------------------------------------------ dot products
 
-// Dot products (etx_gemm_nt): float32, inner elements of both operands
-// contiguous, at least one of them.
-static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
-                     const etx_gemm_area* a, void* tile) {
-  (void)tile;
-  const float* left = (const float*)(const void*)p->left;
-  const float* right = (const float*)(const void*)p->right;
-  float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
-               (ptrdiff_t)a->column;
-  const etx_gemm_nt b = {
-      .out = out,
-      .out_row = p->out_row,
-      .left = left + (ptrdiff_t)a->row * p->left_row,
+static etx_gemm_nt dots_at(const etx_gemm* p, const etx_gemm_area* a) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
+  return (etx_gemm_nt){
+      .left = p->left + (ptrdiff_t)a->row * p->left_row * bytes,
       .left_row = p->left_row,
-      .right = right + (ptrdiff_t)a->column * p->right_column,
+      .right = p->right + (ptrdiff_t)a->column * p->right_column * bytes,
       .right_row = p->right_column,
       .rows = a->rows,
       .columns = a->columns,
       .count = p->inner};
+}
+
+// Dot products (etx_gemm_nt) of float32.
+static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
+                     const etx_gemm_area* a, void* tile) {
+  (void)tile;
+  float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
+               (ptrdiff_t)a->column;
+  etx_gemm_nt b = dots_at(p, a);
+  b.out = out;
+  b.out_row = p->out_row;
   loops->dots(&b);
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
     etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns,
@@ -72,11 +79,59 @@ static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
   }
 }
 
+// At most HALF_DOTS dot products of halves, rounded once after the addition.
+static void run_some_half_dots(const etx_gemm* p,
+                               const etx_f32_microkernels* loops,
+                               const etx_gemm_area* a) {
+  float sums[HALF_DOTS];
+  etx_gemm_nt b = dots_at(p, a);
+  b.out = sums;
+  b.out_row = (ptrdiff_t)a->columns;
+  if (p->dtype == ETX_DTYPE_BFLOAT16) {
+    loops->dots_bf16(&b);
+  } else {
+    loops->dots_f16(&b);
+  }
+  for (size_t r = 0; r < a->rows; ++r) {
+    const ptrdiff_t at =
+        (ptrdiff_t)(a->row + r) * p->out_row + (ptrdiff_t)a->column;
+    float* row = sums + r * a->columns;
+    etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns,
+                          row);
+    etx_convert(p->dtype, p->out + at * (ptrdiff_t)sizeof(uint16_t), 1,
+                ETX_DTYPE_FLOAT32, row, 1, a->columns);
+  }
+}
+
+static void run_half_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
+                          const etx_gemm_area* all, void* tile) {
+  (void)tile;
+  etx_gemm_area a;
+  for (size_t row = 0; row < all->rows; row += a.rows) {
+    const size_t rows = all->rows - row;
+    a.row = all->row + row;
+    a.rows = rows < HALF_DOT_ROWS ? rows : HALF_DOT_ROWS;
+    const size_t most = HALF_DOTS / a.rows / DOT_PARTS * DOT_PARTS;
+    for (size_t column = 0; column < all->columns; column += a.columns) {
+      const size_t columns = all->columns - column;
+      a.column = all->column + column;
+      a.columns = columns < most ? columns : most;
+      run_some_half_dots(p, loops, &a);
+    }
+  }
+}
+
 // ------------------------------------------------ all
 
+// True if the product is dots. Halves need as many elements as a dot has sums;
+// fewer are one sum in order, which is the other order of gemm.h.
 static bool are_dots(const etx_gemm* p) {
-  return p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
-         p->right_inner == 1 && p->left_inner == 1 && p->inner > 0 &&
+  const bool are_types =
+      p->dtype == ETX_DTYPE_FLOAT32
+          ? p->inner > 0
+          : etx_dtype_is_half(p->dtype) && p->inner >= DOT_PARTS;
+  return are_types && !p->has_panels && p->right_inner == 1 &&
+         p->left_inner == 1 &&
          (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
 }
 
@@ -122,7 +177,9 @@ static bool is_float(const etx_gemm* p) {
 }
 
 static way way_of(const etx_gemm* p) {
-  if (are_dots(p)) return run_dots;
+  if (are_dots(p)) {
+    return p->dtype == ETX_DTYPE_FLOAT32 ? run_dots : run_half_dots;
+  }
   return is_float(p) ? etx_gemm_packed : etx_gemm_f64_i64;
 }
 
@@ -253,8 +310,7 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel,
   }
   j.rows = part_rows(&j, parallel->thread_count);
   const size_t parts = (p->rows + j.rows - 1) / j.rows;
-  const etx_thread_tiles tiles = {temporary,
-                                  j.run == run_dots ? 0 : tile_bytes(p)};
+  const etx_thread_tiles tiles = {temporary, are_dots(p) ? 0 : tile_bytes(p)};
   etx_parallel_for_tiled(parallel, j.columns * parts, work, run_items, &j,
                          &tiles);
 }

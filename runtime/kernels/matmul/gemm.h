@@ -16,8 +16,8 @@
 //           never with panels
 //   else    from the first inner element to the last, from zero
 //
-// Then `added` is added, in steps of its own. Narrower floats are summed in
-// float32 in the second order and rounded once at the end.
+// Then `added` is added, in steps of its own. Narrower floats are expanded,
+// summed in float32 in the same orders and rounded once at the end.
 enum {
   // Few rows or columns: sums are dots (GEMM NT) with at most so many rows, or
   // at most so many columns.

@@ -148,6 +148,40 @@ static void dot_products_are_bit_equal(void** state) {
   }
 }
 
+static void dot_products_of_halves_are_bit_equal(void** state) {
+  static uint16_t halves[2][MOST * PITCH];
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    // Two bits of the exponent are cleared: all are numbers, in both types.
+    for (size_t i = 0; i < MOST * PITCH; ++i) {
+      halves[0][i] = (uint16_t)(test_random_bits() & 0xbbff);
+      halves[1][i] = (uint16_t)(test_random_bits() & 0xbbff);
+    }
+    etx_gemm_nt b = {.out = one,
+                     .out_row = PITCH,
+                     .left = halves[0],
+                     .left_row = PITCH,
+                     .right = halves[1],
+                     .right_row = PITCH,
+                     .rows = (size_t)test_random_integer(0, 13),
+                     .columns = (size_t)test_random_integer(0, MOST),
+                     .count = (size_t)test_random_integer(16, PITCH)};
+    if (round % 4 == 0) b.rows = 1;
+    if (round % 2 == 0) {
+      etx_f32_microkernels_base.dots_bf16(&b);
+      b.out = other;
+      loops_of_64_bytes.dots_bf16(&b);
+    } else {
+      etx_f32_microkernels_base.dots_f16(&b);
+      b.out = other;
+      loops_of_64_bytes.dots_f16(&b);
+    }
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 static void small_products_are_bit_equal(void** state) {
   (void)state;
   test_random_start();
@@ -594,6 +628,7 @@ int main(void) {
       cmocka_unit_test(panel_products_are_bit_equal),
       cmocka_unit_test(attention_weights_are_bit_equal),
       cmocka_unit_test(dot_products_are_bit_equal),
+      cmocka_unit_test(dot_products_of_halves_are_bit_equal),
       cmocka_unit_test(small_products_are_bit_equal),
       cmocka_unit_test(row_transpositions_are_equal),
       cmocka_unit_test(row_copies_are_equal),

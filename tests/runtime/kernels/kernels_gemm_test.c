@@ -156,8 +156,8 @@ static float right_at(const etx_gemm* p, size_t k, size_t column) {
 // The sum as gemm.h defines it.
 static float sum_of(const etx_gemm* p, size_t row, size_t column) {
   const bool are_dots =
-      p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels && p->left_inner == 1 &&
-      p->right_inner == 1 && p->inner >= 16 &&
+      !p->has_panels && p->left_inner == 1 && p->right_inner == 1 &&
+      p->inner >= 16 &&
       (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
   float parts[16] = {0};
   for (size_t k = 0; k < p->inner; ++k) {
@@ -205,9 +205,16 @@ static void check_bits(const etx_gemm* p, etx_instruction_set set) {
   }
 }
 
+// Rounding to a half type: half a unit in the last place, or half of the least
+// float16. Tiny numbers of bfloat16 are as float32's.
+static double rounding_of(etx_dtype dtype, double x) {
+  if (dtype == ETX_DTYPE_FLOAT32) return 0;
+  if (dtype == ETX_DTYPE_BFLOAT16) return 0x1.01p-8 * fabs(x) + 0x1p-126;
+  return 0x1.01p-11 * fabs(x) + 0x1p-25;
+}
+
 static void check_near_double(const etx_gemm* p) {
-  if (p->added != NULL || p->dtype != ETX_DTYPE_FLOAT32) return;
-  const float* out = (const float*)(const void*)p->out;
+  if (p->added != NULL) return;
   for (size_t i = 0; i < p->rows; ++i) {
     for (size_t j = 0; j < p->columns; ++j) {
       double sum = 0, scale = 0;
@@ -216,8 +223,10 @@ static void check_near_double(const etx_gemm* p) {
         sum += x;
         scale += fabs(x);
       }
-      const double found = out[i * (size_t)p->out_row + j];
-      assert_true(fabs(found - sum) <= 1e-6 * scale);
+      const double found =
+          element(p->out, p->dtype, (ptrdiff_t)i * p->out_row + (ptrdiff_t)j);
+      assert_true(fabs(found - sum) <=
+                  1e-6 * scale + rounding_of(p->dtype, sum));
     }
   }
 }
@@ -319,6 +328,70 @@ static void half_products_are_summed_in_float32(void** state) {
   check_rounds(ETX_DTYPE_BFLOAT16, ROUNDS / 4);
 }
 
+// Dot products of halves (gemm.c) with more columns or rows than are rounded at
+// a time, with all sizes of register blocks, and with elements that are no
+// whole vector or cache line.
+static void dots_of_halves_have_the_bits_of_their_order(void** state) {
+  static const size_t sizes[][3] = {
+      {1, 2100, 48},  {1, 16, 2049}, {2, 600, 65}, {3, 345, 16}, {4, 260, 33},
+      {5, 209, 40},   {6, 175, 31},  {7, 150, 80}, {8, 131, 17}, {11, 100, 47},
+      {12, 90, 1040}, {200, 8, 70},  {65, 7, 19},  {3, 1, 16},   {1, 9000, 16}};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    const size_t* s = sizes[i];
+    check_operands(operands_of(ETX_DTYPE_BFLOAT16, s[0], s[1], s[2], true));
+    check_operands(operands_of(ETX_DTYPE_FLOAT16, s[0], s[1], s[2], true));
+  }
+}
+
+// Each of the 65536 numbers is multiplied with 1. Zeros have no sign then,
+// because sums begin with +0.
+static void check_every_half(etx_dtype dtype, etx_instruction_set set) {
+  enum { COUNT = 65536, INNER = 16 };
+  static uint16_t right[COUNT][INNER], out[COUNT];
+  uint16_t left[INNER] = {0};
+  const size_t place = (size_t)test_random_integer(0, INNER - 1);
+  memset(right, 0, sizeof right);
+  left[place] = dtype == ETX_DTYPE_FLOAT16 ? 0x3c00 : 0x3f80;
+  for (size_t i = 0; i < COUNT; ++i) right[i][place] = (uint16_t)i;
+  const etx_gemm p = {.rows = 1,
+                      .columns = COUNT,
+                      .inner = INNER,
+                      .dtype = dtype,
+                      .left = (const char*)left,
+                      .left_row = INNER,
+                      .left_inner = 1,
+                      .right = (const char*)right,
+                      .right_inner = 1,
+                      .right_column = INNER,
+                      .out = (char*)out,
+                      .out_row = COUNT};
+  const etx_parallel parallel = {
+      .parallel_for = run_tasks, .thread_count = 1, .instruction_set = set};
+  run_product(&p, &parallel);
+  const unsigned infinity = dtype == ETX_DTYPE_FLOAT16 ? 0x7c00 : 0x7f80;
+  for (unsigned i = 0; i < COUNT; ++i) {
+    const unsigned magnitude = i & 0x7fff;
+    if (magnitude > infinity) {
+      assert_true((out[i] & 0x7fff) > infinity);
+    } else {
+      assert_int_equal(out[i], magnitude == 0 ? 0 : i);
+    }
+  }
+}
+
+static void every_half_is_expanded_exactly(void** state) {
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  for (int set = ETX_SET_BASE; set <= (int)best;
+       set = test_next_instruction_set(set)) {
+    check_every_half(ETX_DTYPE_BFLOAT16, (etx_instruction_set)set);
+    check_every_half(ETX_DTYPE_FLOAT16, (etx_instruction_set)set);
+  }
+}
+
 // Sums next to the middle of two floats, among the denormal numbers, or with
 // cancellation; infinities and NaN.
 static void steps_are_rounded_once(void** state) {
@@ -390,6 +463,8 @@ int main(void) {
       cmocka_unit_test(panels_have_the_bits_of_their_order),
       cmocka_unit_test(products_with_rows_as_lanes_have_the_same_bits),
       cmocka_unit_test(half_products_are_summed_in_float32),
+      cmocka_unit_test(dots_of_halves_have_the_bits_of_their_order),
+      cmocka_unit_test(every_half_is_expanded_exactly),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(an_instruction_set_limit_selects_the_widest_set_below),
   };

@@ -76,12 +76,17 @@ typedef void (*etx_gemm_microkernel)(const etx_gemm_block* block);
 // Element k is added to partial sum k mod 16 by FMA, as if rows were followed
 // by zeros; then halves of the partial sums are added, i and i + 8, i and i +
 // 4, and so on. Dot products of fewer than 16 elements are one sum in order.
+//
+// Left and right are float32, or both of the half type of the loop. Halves are
+// expanded to float32, which is exact, and the sums stay in float32: their bits
+// are those of the expanded operands. Loops of halves need at least 16
+// elements.
 typedef struct etx_gemm_nt {
   float* out;
-  ptrdiff_t out_row;
-  const float* left;
+  ptrdiff_t out_row;  // strides in elements
+  const void* left;
   ptrdiff_t left_row;
-  const float* right;
+  const void* right;
   ptrdiff_t right_row;
   size_t rows, columns, count;
 } etx_gemm_nt;
@@ -109,6 +114,8 @@ typedef struct etx_f32_microkernels {
   const char* name;                      // name of the instruction set
   etx_gemm_microkernel gemm_by_type[3];  // by etx_compute_type
   etx_gemm_nt_loop dots;
+  etx_gemm_nt_loop dots_bf16;
+  etx_gemm_nt_loop dots_f16;
   etx_gemm_small_loop gemm_small;
   etx_transpose_pack_loop transpose_pack;
   etx_row_copy_loop copy_rows;

@@ -38,6 +38,7 @@
 #endif
 
 #include "runtime/kernels/simd/vector/f32_vec_template.h"
+#include "runtime/kernels/simd/vector/half_vec_template.h"
 #include "runtime/kernels/simd/vector/exp2_template.h"
 #include "runtime/kernels/simd/vector/transpose_registers_template.h"
 #include "runtime/kernels/simd/f32/row_copy_template.h"
@@ -65,6 +66,52 @@
 #else
 #define DEPTHWISE_PLANES NULL, 0
 #endif
+
+//   @dots  float32 | GEMM NT: dot products of rows with rows
+//     (gemm_nt_dots_template.h) | {DOT_ROWS} x {DOT_COLUMNS} dot products
+#define T float
+#define NAME(x) x##_f32
+#define LOAD(x, from) memcpy(&(x), (from), VECTOR_BYTES)
+#define BLOCK_ROWS DOT_ROWS
+#define TYPE_HAS_SHORT_DOTS
+#include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef TYPE_HAS_SHORT_DOTS
+#undef BLOCK_ROWS
+#undef LOAD
+#undef NAME
+#undef T
+
+// Every size of a block is some kilobytes of code, so halves have fewer of
+// them: a set of seven rows has four, which take a sixth more instructions with
+// 6 or 7 rows and as many with 8. Without FMA instructions, larger blocks save
+// nothing.
+#if VECTOR_BYTES == 16 && !defined(__FP_FAST_FMAF) && \
+    !defined(__ARM_FEATURE_FMA)
+#define BLOCK_ROWS 1
+#elif DOT_ROWS > 4
+#define BLOCK_ROWS 4
+#else
+#define BLOCK_ROWS DOT_ROWS
+#endif
+
+//   @dots_bf16  bfloat16 | GEMM NT, expanded to float32 in registers
+//     (gemm_nt_dots_template.h) | {BLOCK_ROWS} x {DOT_COLUMNS} dot products
+#define T uint16_t
+#define NAME(x) x##_bf16
+#define LOAD(x, from) ((x) = etx_f32_vec_of_bfloats(from))
+#include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef LOAD
+#undef NAME
+
+//   @dots_f16  float16 | GEMM NT, expanded to float32 in registers
+//     (gemm_nt_dots_template.h) | {BLOCK_ROWS} x {DOT_COLUMNS} dot products
+#define NAME(x) x##_f16
+#define LOAD(x, from) ((x) = etx_f32_vec_of_halves(from))
+#include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef LOAD
+#undef NAME
+#undef T
+#undef BLOCK_ROWS
 
 //   @gemm_by_type_1  float32 | GEMM of packed panels
 //     (gemm_microkernel_template.h) | {GEMM_ROWS} x {GEMM_GROUPS * 16}
@@ -108,30 +155,35 @@
 #undef STEP
 #undef ROWS
 
-#define ETX_F32_MICROKERNELS(name)                                          \
-  {                                                                         \
-    name,                                                                   \
-        {ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type, ETX_LOOP_I64,               \
-                     add_products_i64),                                     \
-         ETX_IF_LOOP(                                                       \
-             ETX_LOOP_f32_gemm_by_type | ETX_LOOP_f32_gemm_float,           \
-             ETX_LOOP_F32, add_products_f32),                               \
-         ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type,                             \
-                     (ETX_HAS_DTYPE(FLOAT64) ? ETX_LOOP_F64 : 0u),          \
-                     add_products_f64)},                                    \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_dots, dots),                           \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_gemm_small, gemm_small),               \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_transpose_pack, transpose_pack),       \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_copy_rows, copy_rows),                 \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_store_rows, store_rows),               \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_depthwise_row, depthwise_row),         \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_max_pool_row, max_pool_row),           \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_attention_weights, attention_weights), \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc_dense, conv_oc_dense),         \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc, conv_oc),                     \
-        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc_store, conv_oc_store),         \
-        {ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_input),            \
-         ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_weights),          \
-         ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_output)},          \
-        DEPTHWISE_PLANES, CONV_PIXEL, GEMM_GROUPS                           \
+#define ETX_F32_MICROKERNELS(name)                                            \
+  {                                                                           \
+    name,                                                                     \
+        {ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type, ETX_LOOP_I64,                 \
+                     add_products_i64),                                       \
+         ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type | ETX_LOOP_f32_gemm_float,     \
+                     ETX_LOOP_F32, add_products_f32),                         \
+         ETX_IF_LOOP(ETX_LOOP_f32_gemm_by_type,                               \
+                     (ETX_HAS_DTYPE(FLOAT64) ? ETX_LOOP_F64 : 0u),            \
+                     add_products_f64)},                                      \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_dots, dots_f32),                         \
+        ETX_IF_LOOP(ETX_LOOP_f32_dots_bf16,                                   \
+                    (ETX_HAS_DTYPE(BFLOAT16) ? ETX_DTYPE_BIT(BFLOAT16) : 0u), \
+                    dots_bf16),                                               \
+        ETX_IF_LOOP(ETX_LOOP_f32_dots_f16,                                    \
+                    (ETX_HAS_DTYPE(FLOAT16) ? ETX_DTYPE_BIT(FLOAT16) : 0u),   \
+                    dots_f16),                                                \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_gemm_small, gemm_small),                 \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_transpose_pack, transpose_pack),         \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_copy_rows, copy_rows),                   \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_store_rows, store_rows),                 \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_depthwise_row, depthwise_row),           \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_max_pool_row, max_pool_row),             \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_attention_weights, attention_weights),   \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc_dense, conv_oc_dense),           \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc, conv_oc),                       \
+        ETX_IF_ANY_LOOP(ETX_LOOP_f32_conv_oc_store, conv_oc_store),           \
+        {ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_input),              \
+         ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_weights),            \
+         ETX_IF_ANY_LOOP(ETX_LOOP_f32_winograd, winograd_output)},            \
+        DEPTHWISE_PLANES, CONV_PIXEL, GEMM_GROUPS                             \
   }

@@ -9,6 +9,7 @@
 // 8 bytes.
 typedef int8_t etx_i8x8 __attribute__((vector_size(8)));
 typedef uint8_t etx_u8x8 __attribute__((vector_size(8)));
+typedef uint16_t etx_u16x4 __attribute__((vector_size(8)));
 
 // 16 bytes. Comparisons of vectors give integers: all bits set or none.
 typedef int8_t etx_i8x16 __attribute__((vector_size(16)));

@@ -83,10 +83,11 @@
 
 // Every size of a block is some kilobytes of code, so halves have fewer of
 // them: a set of seven rows has four, which take a sixth more instructions with
-// 6 or 7 rows and as many with 8. Without FMA instructions, larger blocks save
-// nothing.
-#if VECTOR_BYTES == 16 && !defined(__FP_FAST_FMAF) && \
-    !defined(__ARM_FEATURE_FMA)
+// 6 or 7 rows and as many with 8. Builds for size have one. So has SSE2, where
+// the emulated FMA takes so long that larger blocks save nothing.
+#if defined(__OPTIMIZE_SIZE__) ||                      \
+    (VECTOR_BYTES == 16 && !defined(__FP_FAST_FMAF) && \
+     !defined(__ARM_FEATURE_FMA))
 #define BLOCK_ROWS 1
 #elif DOT_ROWS > 4
 #define BLOCK_ROWS 4

@@ -421,7 +421,7 @@ static void NAME(dots)(const etx_gemm_nt* b) {
     b = &rest;
   }
 #endif
-#if BLOCK_ROWS > 3
+#ifndef GEMM_NT_COLUMNS_OF_ONE
   const size_t most = GEMM_NT_TILE;
 #else
   const size_t few = b->rows == 1 ? GEMM_NT_COLUMNS_OF_ONE : GEMM_NT_TILE;

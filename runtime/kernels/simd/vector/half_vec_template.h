@@ -92,7 +92,8 @@ etx_f32_vec_of_halves(const uint16_t* from) {
 #else
 
 // As etx_f32_of_half of half_float.h, which explains the steps. It takes about
-// twenty instructions with 16 bytes, where inlined copies would make loops long.
+// twenty instructions with 16 bytes, where inlined copies would make loops
+// long.
 #if VECTOR_BYTES == 16
 static __attribute__((unused, noinline)) etx_f32_vec
 #else

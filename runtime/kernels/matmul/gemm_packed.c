@@ -10,6 +10,9 @@
 //   .-----.  .---------.                    blocks of taps if they are float32
 //   |left |  | out     | rows: as many as   and their group is whole, else in
 //   '-----'  '---------' stay in the cache  a few rows on the stack
+//
+// Operands of a half type are expanded block by block, left too, and their sums
+// stay in the tile until they are rounded, once.
 
 #include <string.h>
 
@@ -33,7 +36,11 @@ enum {
   ROWS_ASIDE = ETX_TILE_BYTES < 48 * ETX_LANE_GROUP_BYTES
                    ? ETX_TILE_BYTES / ETX_LANE_GROUP_BYTES
                    : 48,
-  ROWS_LOADED = 6,    // rows of `left` that are converted at a time
+  ROWS_LOADED = 6,  // rows of `left` that are converted at a time
+  // Columns and rows of sums of a half type in the tile. A block of `right` is
+  // expanded once for all of these rows, and one of `left` for the columns.
+  HALF_COLUMNS = MOST_GROUPS * GROUP,
+  HALF_ROWS = 128,
   FEW_ROWS = 3,       // with no more rows, copying `right` does not pay
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
 };
@@ -42,9 +49,10 @@ typedef struct packed_gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
   ptrdiff_t bytes;  // bytes of an element in memory
-  // In the tile: a block of `right`; rows of `left` that are converted; rows of
-  // `right` of a narrower type before they are transposed.
-  float *block, *loaded, *converted;
+  // In the tile: a block of `right`; rows of `left` that are converted. For
+  // half types: rows of `right` before they are transposed; sums, HALF_COLUMNS
+  // apart.
+  float *block, *loaded, *converted, *sums;
   size_t most_columns, taps;  // most columns and taps of a block
   size_t rows;                // rows that share a block
   bool is_dense;        // left's inner elements lie side by side, as float32
@@ -181,6 +189,15 @@ static void multiply_dense(const packed_gemm_job* j, const etx_gemm_area* a,
   j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
 }
 
+// Converts rows of left.
+static void load_rows(const packed_gemm_job* j, size_t row, size_t rows,
+                      size_t tap, size_t taps) {
+  for (size_t r = 0; r < rows; ++r) {
+    etx_convert(ETX_DTYPE_FLOAT32, j->loaded + r * j->taps, 1, j->p->dtype,
+                left_at(j, row + r, tap), j->p->left_inner, taps);
+  }
+}
+
 static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
                             etx_gemm_block* b, size_t rows) {
   float* sums = b->sums;
@@ -188,23 +205,19 @@ static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
   b->weight_row = (ptrdiff_t)j->taps;
   for (size_t done = 0; done < rows; done += b->rows) {
     b->rows = rows - done < ROWS_LOADED ? rows - done : ROWS_LOADED;
-    for (size_t r = 0; r < b->rows; ++r) {
-      etx_convert(ETX_DTYPE_FLOAT32, j->loaded + r * j->taps, 1, j->p->dtype,
-                  left_at(j, row + done + r, tap), j->p->left_inner, b->taps);
-    }
+    load_rows(j, row + done, b->rows, tap, b->taps);
     b->sums = sums + (ptrdiff_t)done * b->sum_row;
     j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
   }
 }
 
-// The sums of an area that is at most as wide as a block. Without taps they are
-// zero.
+// The sums of an area of float32 that is at most as wide as a block. Without
+// taps they are zero.
 static void sum_area(const packed_gemm_job* j, const etx_gemm_area* a,
                      float* sums, ptrdiff_t sum_row, bool adds) {
   const etx_gemm* p = j->p;
-  const bool is_direct = a->rows <= FEW_ROWS && p->right_column == 1 &&
-                         p->dtype == ETX_DTYPE_FLOAT32 &&
-                         a->columns % GROUP == 0;
+  const bool is_direct =
+      a->rows <= FEW_ROWS && p->right_column == 1 && a->columns % GROUP == 0;
   size_t tap = 0;
   do {
     const size_t left = p->inner - tap;
@@ -260,7 +273,7 @@ static void run_in_place(const packed_gemm_job* j, const etx_gemm_area* all) {
   }
 }
 
-// Computes one group, which is rounded once after the addition.
+// Computes a part of a group.
 static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
   const etx_gemm* p = j->p;
   float sums[ROWS_ASIDE][GROUP];
@@ -274,12 +287,66 @@ static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
       etx_gemm_epilogue_run(p, a.row + r, a.column, a.columns, sums[r]);
       const ptrdiff_t at =
           (ptrdiff_t)(a.row + r) * p->out_row + (ptrdiff_t)a.column;
-      char* const out = p->out + at * j->bytes;
-      if (p->dtype == ETX_DTYPE_FLOAT32) {
-        etx_copy_short(out, (const char*)sums[r], a.columns * sizeof(float));
-      } else {
-        etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, sums[r], 1, a.columns);
-      }
+      etx_copy_short(p->out + at * j->bytes, (const char*)sums[r],
+                     a.columns * sizeof(float));
+    }
+  }
+}
+
+// Sums of a half type, at most HALF_ROWS and HALF_COLUMNS.
+static void sum_halves(const packed_gemm_job* j, const etx_gemm_area* a) {
+  const etx_gemm* p = j->p;
+  size_t tap = 0;
+  do {
+    const size_t left = p->inner - tap;
+    etx_gemm_block b = {.sums = j->sums,
+                        .sum_row = HALF_COLUMNS,
+                        .weights = j->loaded,
+                        .weight_row = (ptrdiff_t)j->taps,
+                        .panel = j->block,
+                        .panel_row = GROUP,
+                        .panel_group = (ptrdiff_t)(GROUP * j->taps),
+                        .rows = a->rows,
+                        .taps = left < j->taps ? left : j->taps,
+                        .lanes = (a->columns + GROUP - 1) / GROUP * GROUP,
+                        .starts = tap == 0};
+    const bool is_last = left <= j->taps;
+    copy_block(j, tap, b.taps, a->column, a->columns);
+    load_rows(j, a->row, a->rows, tap, b.taps);
+    prefetch_next_block(j, is_last ? 0 : tap + j->taps,
+                        is_last ? a->column + a->columns : a->column, &b);
+    j->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
+    tap += j->taps;
+  } while (tap < p->inner);
+}
+
+// Rounds sums once, after the addition.
+static void store_halves(const packed_gemm_job* j, const etx_gemm_area* a) {
+  const etx_gemm* p = j->p;
+  char* out = p->out + ((ptrdiff_t)a->row * p->out_row + (ptrdiff_t)a->column) *
+                           j->bytes;
+  float* sums = j->sums;
+  for (size_t r = 0; r < a->rows; ++r) {
+    etx_gemm_epilogue_run(p, a->row + r, a->column, a->columns, sums);
+    etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, sums, 1, a->columns);
+    out += p->out_row * j->bytes;
+    sums += HALF_COLUMNS;
+  }
+}
+
+// Rows are innermost: they find the columns of `right` in the cache.
+static void run_halves(const packed_gemm_job* j, const etx_gemm_area* all) {
+  const size_t blocks = (all->rows + HALF_ROWS - 1) / HALF_ROWS;
+  etx_gemm_area a = *all;
+  for (size_t column = 0; column < all->columns; column += a.columns) {
+    const size_t columns = all->columns - column;
+    a.column = all->column + column;
+    a.columns = columns < HALF_COLUMNS ? columns : HALF_COLUMNS;
+    a.row = all->row;
+    for (size_t block = 0; block < blocks; ++block, a.row += a.rows) {
+      a.rows = (all->row + all->rows - a.row) / (blocks - block);
+      sum_halves(j, &a);
+      store_halves(j, &a);
     }
   }
 }
@@ -293,11 +360,10 @@ static size_t most_columns(const packed_gemm_job* j, size_t column) {
 }
 
 static void run_job(const packed_gemm_job* j, const etx_gemm_area* area) {
-  const bool in_place = j->p->dtype == ETX_DTYPE_FLOAT32;
   etx_gemm_area a = *area;
   const size_t end = area->column + area->columns;
   for (; a.column < end; a.column += a.columns) {
-    const size_t whole = in_place ? (end - a.column) / GROUP * GROUP : 0;
+    const size_t whole = (end - a.column) / GROUP * GROUP;
     if (whole > 0) {
       const size_t most = most_columns(j, a.column);
       a.columns = whole < most ? whole : most;
@@ -333,23 +399,35 @@ static size_t block_floats(const etx_gemm* p) {
 static size_t loaded_floats(const etx_gemm* p) {
   return ROWS_LOADED * taps_within(p, MANY_TAPS);
 }
-static size_t converted_floats(const etx_gemm* p) {
-  if (p->dtype == ETX_DTYPE_FLOAT32) return 0;
-  return GROUP * taps_within(p, FEW_TAPS);
+
+// The rows of a block of half types, as many as its sums have.
+static size_t half_rows(const etx_gemm* p) {
+  return p->rows < HALF_ROWS ? p->rows : HALF_ROWS;
+}
+static size_t half_floats(const etx_gemm* p) {
+  const size_t columns = columns_within(p, HALF_COLUMNS) + GROUP;
+  return (columns + half_rows(p)) * taps_within(p, FEW_TAPS) +
+         half_rows(p) * HALF_COLUMNS;
 }
 
 // Panels are read in place, and so is the left operand then.
 size_t etx_gemm_packed_tile(const etx_gemm* p) {
   if (p->has_panels) return 0;
-  const size_t floats =
-      block_floats(p) + loaded_floats(p) + converted_floats(p);
+  if (p->dtype != ETX_DTYPE_FLOAT32) return half_floats(p) * sizeof(float);
+  const size_t floats = block_floats(p) + loaded_floats(p);
   return larger(floats * sizeof(float), etx_gemm_transposed_tile(p));
 }
 
 static void place_tile(packed_gemm_job* j, float* tile) {
+  const etx_gemm* p = j->p;
   j->block = tile;
-  j->loaded = j->block + block_floats(j->p);
-  j->converted = j->loaded + loaded_floats(j->p);
+  if (p->dtype == ETX_DTYPE_FLOAT32) {
+    j->loaded = j->block + block_floats(p);
+    return;
+  }
+  j->loaded = j->block + columns_within(p, HALF_COLUMNS) * j->taps;
+  j->converted = j->loaded + half_rows(p) * j->taps;
+  j->sums = j->converted + GROUP * j->taps;
 }
 
 static void choose_block(packed_gemm_job* j) {
@@ -359,6 +437,9 @@ static void choose_block(packed_gemm_job* j) {
     // Nothing is packed, so more taps are summed at a time.
     j->most_columns = j->loops->groups * GROUP;
     j->taps = PANEL_TAPS;
+  } else if (p->dtype != ETX_DTYPE_FLOAT32) {
+    j->most_columns = HALF_COLUMNS;
+    j->taps = taps_within(p, FEW_TAPS);
   } else if (j->loops->groups > 1 || p->right_column == 1) {
     // Where the columns of a row are contiguous, as many as possible are read
     // at once.
@@ -366,8 +447,7 @@ static void choose_block(packed_gemm_job* j) {
     j->taps = taps_within(p, FEW_TAPS);
   } else {
     j->most_columns = GROUP;
-    j->taps = taps_within(
-        p, p->dtype == ETX_DTYPE_FLOAT32 ? (size_t)MANY_TAPS : FEW_TAPS);
+    j->taps = taps_within(p, MANY_TAPS);
     j->rows = ROWS;
   }
 }
@@ -385,7 +465,11 @@ void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
                        .chained = etx_chain_added(product->chain)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
-  if (!product->has_panels) place_tile(&j, tile);
   choose_block(&j);
-  run_job(&j, area);
+  if (!product->has_panels) place_tile(&j, tile);
+  if (product->dtype == ETX_DTYPE_FLOAT32) {
+    run_job(&j, area);
+  } else {
+    run_halves(&j, area);
+  }
 }

@@ -345,6 +345,22 @@ static void dots_of_halves_have_the_bits_of_their_order(void** state) {
   }
 }
 
+// Blocks of halves (gemm_packed.c): more than one of rows, of columns and of
+// taps, and incomplete ones; rows that threads split.
+static void blocks_of_halves_have_the_bits_of_their_order(void** state) {
+  static const size_t sizes[][3] = {
+      {130, 70, 30}, {257, 65, 17}, {13, 100, 270},
+      {129, 9, 129}, {16, 64, 128}, {64, 130, 15},
+      {385, 33, 20}, {128, 17, 1},  {14, 9, 0}};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    const size_t* s = sizes[i];
+    check_operands(operands_of(ETX_DTYPE_BFLOAT16, s[0], s[1], s[2], i > 3));
+    check_operands(operands_of(ETX_DTYPE_FLOAT16, s[0], s[1], s[2], true));
+  }
+}
+
 // Each of the 65536 numbers is multiplied with 1. Zeros have no sign then,
 // because sums begin with +0.
 static void check_every_half(etx_dtype dtype, etx_instruction_set set) {
@@ -464,6 +480,7 @@ int main(void) {
       cmocka_unit_test(products_with_rows_as_lanes_have_the_same_bits),
       cmocka_unit_test(half_products_are_summed_in_float32),
       cmocka_unit_test(dots_of_halves_have_the_bits_of_their_order),
+      cmocka_unit_test(blocks_of_halves_have_the_bits_of_their_order),
       cmocka_unit_test(every_half_is_expanded_exactly),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(an_instruction_set_limit_selects_the_widest_set_below),

@@ -126,10 +126,9 @@ static void run_half_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
 // True if the product is dots. Halves need as many elements as a dot has sums;
 // fewer are one sum in order, which is the other order of gemm.h.
 static bool are_dots(const etx_gemm* p) {
-  const bool are_types =
-      p->dtype == ETX_DTYPE_FLOAT32
-          ? p->inner > 0
-          : etx_dtype_is_half(p->dtype) && p->inner >= DOT_PARTS;
+  const bool are_types = etx_gemm_is_half(p)
+                             ? p->inner >= DOT_PARTS
+                             : p->dtype == ETX_DTYPE_FLOAT32 && p->inner > 0;
   return are_types && !p->has_panels && p->right_inner == 1 &&
          p->left_inner == 1 &&
          (p->rows <= ETX_GEMM_NT_ROWS || p->columns <= ETX_GEMM_NT_COLUMNS);
@@ -178,7 +177,7 @@ static bool is_float(const etx_gemm* p) {
 
 static way way_of(const etx_gemm* p) {
   if (are_dots(p)) {
-    return p->dtype == ETX_DTYPE_FLOAT32 ? run_dots : run_half_dots;
+    return etx_gemm_is_half(p) ? run_half_dots : run_dots;
   }
   return is_float(p) ? etx_gemm_packed : etx_gemm_f64_i64;
 }

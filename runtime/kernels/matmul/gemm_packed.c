@@ -18,6 +18,7 @@
 
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/core/chain.h"
+#include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/short_copy.h"
@@ -38,8 +39,9 @@ enum {
                    : 48,
   ROWS_LOADED = 6,  // rows of `left` that are converted at a time
   // Columns and rows of sums of a half type in the tile. A block of `right` is
-  // expanded once for all of these rows, and one of `left` for the columns.
-  HALF_COLUMNS = MOST_GROUPS * GROUP,
+  // expanded once for all of these rows, and one of `left` for the columns,
+  // which are several blocks.
+  HALF_COLUMNS = 2 * MOST_GROUPS * GROUP,
   HALF_ROWS = 128,
   FEW_ROWS = 3,       // with no more rows, copying `right` does not pay
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
@@ -53,8 +55,9 @@ typedef struct packed_gemm_job {
   // half types: rows of `right` before they are transposed; sums, HALF_COLUMNS
   // apart.
   float *block, *loaded, *converted, *sums;
-  size_t most_columns, taps;  // most columns and taps of a block
-  size_t rows;                // rows that share a block
+  etx_half_reader read_halves;  // for half types
+  size_t most_columns, taps;    // most columns and taps of a block
+  size_t rows;                  // rows that share a block
   bool is_dense;        // left's inner elements lie side by side, as float32
   size_t first_column;  // first column of the area, where rows of `left` are
                         // read first
@@ -88,8 +91,9 @@ static void transpose_converted(const packed_gemm_job* j, size_t tap,
                                 size_t taps, size_t column, size_t columns,
                                 float* to) {
   for (size_t c = 0; c < columns; ++c) {
-    etx_convert(ETX_DTYPE_FLOAT32, j->converted + c * j->taps, 1, j->p->dtype,
-                right_at(j, tap, column + c), 1, taps);
+    const char* from = right_at(j, tap, column + c);
+    j->read_halves(j->converted + c * j->taps,
+                   (const uint16_t*)(const void*)from, taps);
   }
   j->loops->transpose_pack(j->converted, (ptrdiff_t)j->taps, columns, taps, to);
 }
@@ -97,7 +101,7 @@ static void transpose_converted(const packed_gemm_job* j, size_t tap,
 static void copy_group(const packed_gemm_job* j, size_t tap, size_t taps,
                        size_t column, size_t columns, float* to) {
   const etx_gemm* p = j->p;
-  const bool is_single = p->dtype == ETX_DTYPE_FLOAT32;
+  const bool is_single = !etx_gemm_is_half(p);
   if (p->right_inner == 1 && is_single) {
     const float* from = (const float*)(const void*)right_at(j, tap, column);
     j->loops->transpose_pack(from, p->right_column, columns, taps, to);
@@ -189,15 +193,6 @@ static void multiply_dense(const packed_gemm_job* j, const etx_gemm_area* a,
   j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
 }
 
-// Converts rows of left.
-static void load_rows(const packed_gemm_job* j, size_t row, size_t rows,
-                      size_t tap, size_t taps) {
-  for (size_t r = 0; r < rows; ++r) {
-    etx_convert(ETX_DTYPE_FLOAT32, j->loaded + r * j->taps, 1, j->p->dtype,
-                left_at(j, row + r, tap), j->p->left_inner, taps);
-  }
-}
-
 static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
                             etx_gemm_block* b, size_t rows) {
   float* sums = b->sums;
@@ -205,7 +200,10 @@ static void multiply_loaded(const packed_gemm_job* j, size_t row, size_t tap,
   b->weight_row = (ptrdiff_t)j->taps;
   for (size_t done = 0; done < rows; done += b->rows) {
     b->rows = rows - done < ROWS_LOADED ? rows - done : ROWS_LOADED;
-    load_rows(j, row + done, b->rows, tap, b->taps);
+    for (size_t r = 0; r < b->rows; ++r) {
+      etx_convert(ETX_DTYPE_FLOAT32, j->loaded + r * j->taps, 1, j->p->dtype,
+                  left_at(j, row + done + r, tap), j->p->left_inner, b->taps);
+    }
     b->sums = sums + (ptrdiff_t)done * b->sum_row;
     j->loops->gemm_by_type[ETX_COMPUTE_F32](b);
   }
@@ -293,31 +291,60 @@ static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
   }
 }
 
-// Sums of a half type, at most HALF_ROWS and HALF_COLUMNS.
-static void sum_halves(const packed_gemm_job* j, const etx_gemm_area* a) {
+// Expands a block of left.
+static void load_halves(const packed_gemm_job* j, const etx_gemm_area* a,
+                        size_t tap, size_t taps) {
   const etx_gemm* p = j->p;
+  for (size_t r = 0; r < a->rows; ++r) {
+    float* to = j->loaded + r * j->taps;
+    const char* from = left_at(j, a->row + r, tap);
+    if (p->left_inner == 1) {
+      j->read_halves(to, (const uint16_t*)(const void*)from, taps);
+    } else {
+      etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype, from, p->left_inner,
+                  taps);
+    }
+  }
+}
+
+// Adds a block of taps to sums of a half type, at most HALF_ROWS and
+// HALF_COLUMNS.
+static void add_half_taps(const packed_gemm_job* j, const etx_gemm_area* a,
+                          size_t tap, size_t taps) {
+  const bool is_last = tap + taps >= j->p->inner;
+  etx_gemm_block b = {.sum_row = HALF_COLUMNS,
+                      .weights = j->loaded,
+                      .weight_row = (ptrdiff_t)j->taps,
+                      .panel = j->block,
+                      .panel_row = GROUP,
+                      .panel_group = (ptrdiff_t)(GROUP * j->taps),
+                      .rows = a->rows,
+                      .taps = taps,
+                      .starts = tap == 0};
+  load_halves(j, a, tap, taps);
+  for (size_t done = 0; done < a->columns; done += j->most_columns) {
+    const size_t left = a->columns - done;
+    const size_t columns = left < j->most_columns ? left : j->most_columns;
+    copy_block(j, tap, taps, a->column + done, columns);
+    b.sums = j->sums + done;
+    b.lanes = (columns + GROUP - 1) / GROUP * GROUP;
+    if (left > columns) {
+      prefetch_next_block(j, tap, a->column + done + columns, &b);
+    } else {
+      prefetch_next_block(j, is_last ? 0 : tap + taps,
+                          is_last ? a->column + a->columns : a->column, &b);
+    }
+    j->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
+  }
+}
+
+static void sum_halves(const packed_gemm_job* j, const etx_gemm_area* a) {
   size_t tap = 0;
   do {
-    const size_t left = p->inner - tap;
-    etx_gemm_block b = {.sums = j->sums,
-                        .sum_row = HALF_COLUMNS,
-                        .weights = j->loaded,
-                        .weight_row = (ptrdiff_t)j->taps,
-                        .panel = j->block,
-                        .panel_row = GROUP,
-                        .panel_group = (ptrdiff_t)(GROUP * j->taps),
-                        .rows = a->rows,
-                        .taps = left < j->taps ? left : j->taps,
-                        .lanes = (a->columns + GROUP - 1) / GROUP * GROUP,
-                        .starts = tap == 0};
-    const bool is_last = left <= j->taps;
-    copy_block(j, tap, b.taps, a->column, a->columns);
-    load_rows(j, a->row, a->rows, tap, b.taps);
-    prefetch_next_block(j, is_last ? 0 : tap + j->taps,
-                        is_last ? a->column + a->columns : a->column, &b);
-    j->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
+    const size_t left = j->p->inner - tap;
+    add_half_taps(j, a, tap, left < j->taps ? left : j->taps);
     tap += j->taps;
-  } while (tap < p->inner);
+  } while (tap < j->p->inner);
 }
 
 // Rounds sums once, after the addition.
@@ -404,16 +431,19 @@ static size_t loaded_floats(const etx_gemm* p) {
 static size_t half_rows(const etx_gemm* p) {
   return p->rows < HALF_ROWS ? p->rows : HALF_ROWS;
 }
+static size_t half_block_columns(const etx_gemm* p) {
+  return columns_within(p, (size_t)MOST_GROUPS * GROUP);
+}
 static size_t half_floats(const etx_gemm* p) {
-  const size_t columns = columns_within(p, HALF_COLUMNS) + GROUP;
-  return (columns + half_rows(p)) * taps_within(p, FEW_TAPS) +
+  return (half_block_columns(p) + half_rows(p) + GROUP) *
+             taps_within(p, FEW_TAPS) +
          half_rows(p) * HALF_COLUMNS;
 }
 
 // Panels are read in place, and so is the left operand then.
 size_t etx_gemm_packed_tile(const etx_gemm* p) {
   if (p->has_panels) return 0;
-  if (p->dtype != ETX_DTYPE_FLOAT32) return half_floats(p) * sizeof(float);
+  if (etx_gemm_is_half(p)) return half_floats(p) * sizeof(float);
   const size_t floats = block_floats(p) + loaded_floats(p);
   return larger(floats * sizeof(float), etx_gemm_transposed_tile(p));
 }
@@ -421,11 +451,11 @@ size_t etx_gemm_packed_tile(const etx_gemm* p) {
 static void place_tile(packed_gemm_job* j, float* tile) {
   const etx_gemm* p = j->p;
   j->block = tile;
-  if (p->dtype == ETX_DTYPE_FLOAT32) {
+  if (!etx_gemm_is_half(p)) {
     j->loaded = j->block + block_floats(p);
     return;
   }
-  j->loaded = j->block + columns_within(p, HALF_COLUMNS) * j->taps;
+  j->loaded = j->block + half_block_columns(p) * j->taps;
   j->converted = j->loaded + half_rows(p) * j->taps;
   j->sums = j->converted + GROUP * j->taps;
 }
@@ -437,8 +467,8 @@ static void choose_block(packed_gemm_job* j) {
     // Nothing is packed, so more taps are summed at a time.
     j->most_columns = j->loops->groups * GROUP;
     j->taps = PANEL_TAPS;
-  } else if (p->dtype != ETX_DTYPE_FLOAT32) {
-    j->most_columns = HALF_COLUMNS;
+  } else if (etx_gemm_is_half(p)) {
+    j->most_columns = (size_t)MOST_GROUPS * GROUP;
     j->taps = taps_within(p, FEW_TAPS);
   } else if (j->loops->groups > 1 || p->right_column == 1) {
     // Where the columns of a row are contiguous, as many as possible are read
@@ -467,9 +497,10 @@ void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
                (product->left_inner == 1 || product->inner <= 1);
   choose_block(&j);
   if (!product->has_panels) place_tile(&j, tile);
-  if (product->dtype == ETX_DTYPE_FLOAT32) {
-    run_job(&j, area);
-  } else {
+  if (etx_gemm_is_half(product)) {
+    j.read_halves = etx_half_reader_of(product->dtype);
     run_halves(&j, area);
+  } else {
+    run_job(&j, area);
   }
 }

@@ -4,6 +4,7 @@
 #ifndef ETX_RUNTIME_KERNELS_MATMUL_GEMM_VARIANTS_H
 #define ETX_RUNTIME_KERNELS_MATMUL_GEMM_VARIANTS_H
 
+#include "runtime/built_types.h"
 #include "runtime/kernels/matmul/implicit_gemm.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/simd/f32/gemm_args.h"
@@ -12,6 +13,13 @@
 typedef struct etx_gemm_area {
   size_t row, rows, column, columns;
 } etx_gemm_area;
+
+// True if the operands are bfloat16 or float16. Never in a build without these
+// types, which then has no code for them.
+static inline bool etx_gemm_is_half(const etx_gemm* product) {
+  return (ETX_HAS_DTYPE(FLOAT16) || ETX_HAS_DTYPE(BFLOAT16)) &&
+         etx_dtype_is_half(product->dtype);
+}
 
 // Each algorithm has a function that states the bytes of its tile
 // (thread_tiles.h) for a product of these sizes, whatever its strides.

@@ -313,6 +313,11 @@ function scan_tokens(unit,    k, t, next_token) {
 
 # A token outside of all braces.
 function scan_outer(unit, t, next_token) {
+  # The name may end the line before.
+  if (parens == 0 && (t == ";" || t == "__attribute__") && statement ~ /^ typedef / &&
+      is_name(before)) {
+    define(unit, before)
+  }
   if (t == ";") {
     statement = ""
     return
@@ -330,9 +335,8 @@ function scan_outer(unit, t, next_token) {
     if (statement ~ / (struct|enum|union)$/ && (next_token == "{" || next_token == ";")) {
       define(unit, t)
     }
-    if (statement ~ /^ typedef / &&
-        ((parens == 0 && (next_token == ";" || next_token == "__attribute__")) ||
-         (before == "*" && next_token == ")" && statement ~ /\( \*$/))) {
+    if (statement ~ /^ typedef / && before == "*" && next_token == ")" &&
+        statement ~ /\( \*$/) {
       define(unit, t)
     }
   }

@@ -20,6 +20,7 @@
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/thread_tiles.h"
+#include "runtime/kernels/core/tile_bytes.h"
 
 enum {
   COLUMNS = 64,     // most columns of a work item
@@ -42,8 +43,8 @@ enum {
   DOT_PARTS = 16,  // sums of a dot
   // Dots that are computed before they are rounded to a half type, and rows of
   // them: one row has many columns, so that loops read columns far apart.
-  HALF_DOTS = 1024,
-  HALF_DOT_ROWS = 64,
+  HALF_DOTS = ETX_TILE_BYTES < 4096 ? ETX_TILE_BYTES / 4 : 1024,
+  HALF_DOT_ROWS = 16,
   // Work items for each thread: cores differ in speed, and other programs run
   // too.
   ITEMS_PER_THREAD = 4,

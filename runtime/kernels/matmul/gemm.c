@@ -4,7 +4,9 @@
 //   float32 of a few thousand steps: one call (gemm_small_template.h)
 //   floats with few rows or columns, right as [columns, inner], the layout of
 //     linear's weights: dot products that read weights once, as stored
-//   other floats: blocks (gemm_packed.c), where right is packed now or was
+//     (gemm_halves.c for half types)
+//   other half types: blocks (gemm_halves.c)
+//   other float32: blocks (gemm_packed.c), where right is packed now or was
 //     packed when the file was made; or row lanes (gemm_transposed.c),
 //     where left is transposed
 //   anything else: panels (gemm_f64_i64.c)
@@ -16,11 +18,9 @@
 
 #include "runtime/built_loops.h"
 #include "runtime/kernels/core/chain.h"
-#include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/matmul/gemm_variants.h"
 #include "runtime/kernels/core/thread_tiles.h"
-#include "runtime/kernels/core/tile_bytes.h"
 
 enum {
   COLUMNS = 64,     // most columns of a work item
@@ -41,10 +41,6 @@ enum {
   SMALL_COLUMNS = 16,
   SMALL_INNER = 16,
   DOT_PARTS = 16,  // sums of a dot
-  // Dots that are computed before they are rounded to a half type, and rows of
-  // them: one row has many columns, so that loops read columns far apart.
-  HALF_DOTS = ETX_TILE_BYTES < 4096 ? ETX_TILE_BYTES / 4 : 1024,
-  HALF_DOT_ROWS = 16,
   // Work items for each thread: cores differ in speed, and other programs run
   // too.
   ITEMS_PER_THREAD = 4,
@@ -52,73 +48,19 @@ enum {
 
 // ------------------------------------------------ dot products
 
-static etx_gemm_nt dots_at(const etx_gemm* p, const etx_gemm_area* a) {
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
-  return (etx_gemm_nt){
-      .left = p->left + (ptrdiff_t)a->row * p->left_row * bytes,
-      .left_row = p->left_row,
-      .right = p->right + (ptrdiff_t)a->column * p->right_column * bytes,
-      .right_row = p->right_column,
-      .rows = a->rows,
-      .columns = a->columns,
-      .count = p->inner};
-}
-
 // Dot products (etx_gemm_nt) of float32.
 static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
                      const etx_gemm_area* a, void* tile) {
   (void)tile;
   float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
                (ptrdiff_t)a->column;
-  etx_gemm_nt b = dots_at(p, a);
+  etx_gemm_nt b = etx_gemm_dots_at(p, a);
   b.out = out;
   b.out_row = p->out_row;
   loops->dots(&b);
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
     etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns,
                           out);
-  }
-}
-
-// At most HALF_DOTS dot products of halves, rounded once after the addition.
-static void run_some_half_dots(const etx_gemm* p,
-                               const etx_f32_microkernels* loops,
-                               const etx_gemm_area* a) {
-  float sums[HALF_DOTS];
-  etx_gemm_nt b = dots_at(p, a);
-  b.out = sums;
-  b.out_row = (ptrdiff_t)a->columns;
-  if (p->dtype == ETX_DTYPE_BFLOAT16) {
-    loops->dots_bf16(&b);
-  } else {
-    loops->dots_f16(&b);
-  }
-  for (size_t r = 0; r < a->rows; ++r) {
-    const ptrdiff_t at =
-        (ptrdiff_t)(a->row + r) * p->out_row + (ptrdiff_t)a->column;
-    float* row = sums + r * a->columns;
-    etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns,
-                          row);
-    etx_convert(p->dtype, p->out + at * (ptrdiff_t)sizeof(uint16_t), 1,
-                ETX_DTYPE_FLOAT32, row, 1, a->columns);
-  }
-}
-
-static void run_half_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
-                          const etx_gemm_area* all, void* tile) {
-  (void)tile;
-  etx_gemm_area a;
-  for (size_t row = 0; row < all->rows; row += a.rows) {
-    const size_t rows = all->rows - row;
-    a.row = all->row + row;
-    a.rows = rows < HALF_DOT_ROWS ? rows : HALF_DOT_ROWS;
-    const size_t most = HALF_DOTS / a.rows / DOT_PARTS * DOT_PARTS;
-    for (size_t column = 0; column < all->columns; column += a.columns) {
-      const size_t columns = all->columns - column;
-      a.column = all->column + column;
-      a.columns = columns < most ? columns : most;
-      run_some_half_dots(p, loops, &a);
-    }
   }
 }
 
@@ -176,11 +118,30 @@ static bool is_float(const etx_gemm* p) {
          etx_compute_type_of(p->dtype) == ETX_COMPUTE_F32;
 }
 
-static way way_of(const etx_gemm* p) {
-  if (are_dots(p)) {
-    return etx_gemm_is_half(p) ? run_half_dots : run_dots;
-  }
-  return is_float(p) ? etx_gemm_packed : etx_gemm_f64_i64;
+// An algorithm and the bytes of its tile for a product; NULL: none.
+typedef struct gemm_variant {
+  way run;
+  size_t (*tile)(const etx_gemm* product);
+} gemm_variant;
+
+static const gemm_variant float_dots = {run_dots, NULL};
+static const gemm_variant float_blocks = {etx_gemm_packed,
+                                          etx_gemm_packed_tile};
+static const gemm_variant wide_blocks = {etx_gemm_f64_i64,
+                                         etx_gemm_f64_i64_tile};
+static const gemm_variant half_dots = {ETX_IF_HALVES(etx_gemm_half_dots), NULL};
+static const gemm_variant half_blocks = {
+    ETX_IF_HALVES(etx_gemm_half_blocks),
+    ETX_IF_HALVES(etx_gemm_half_blocks_tile)};
+
+static const gemm_variant* blocks_of(const etx_gemm* p) {
+  if (etx_gemm_is_half(p)) return &half_blocks;
+  return is_float(p) ? &float_blocks : &wide_blocks;
+}
+
+static const gemm_variant* variant_of(const etx_gemm* p) {
+  if (!are_dots(p)) return blocks_of(p);
+  return etx_gemm_is_half(p) ? &half_dots : &float_dots;
 }
 
 // Computes the chain on an area of results.
@@ -270,13 +231,10 @@ static size_t part_rows(const gemm_job* j, size_t threads) {
   return share_of(p->rows, threads);
 }
 
-static size_t tile_bytes(const etx_gemm* p) {
-  return is_float(p) ? etx_gemm_packed_tile(p) : etx_gemm_f64_i64_tile(p);
-}
-
 bool etx_gemm_temporary(const etx_gemm* product, const etx_parallel* parallel,
                         size_t* out_bytes) {
-  return etx_thread_tiles_needed(parallel, tile_bytes(product), out_bytes);
+  return etx_thread_tiles_needed(parallel, blocks_of(product)->tile(product),
+                                 out_bytes);
 }
 
 void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel,
@@ -300,9 +258,10 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel,
   // A single row reads one weight for each step.
   const double work = (double)(p->rows > 1 ? p->rows : 2) * (double)p->columns *
                       (double)p->inner;
+  const gemm_variant* v = variant_of(p);
   gemm_job j = {.p = p,
                 .loops = loops,
-                .run = way_of(p),
+                .run = v->run,
                 .chain = p->chain,
                 .columns = (p->columns + COLUMNS - 1) / COLUMNS};
   if (j.run == etx_gemm_packed && etx_chain_added(p->chain) != NULL) {
@@ -310,7 +269,7 @@ void etx_gemm_run(const etx_gemm* product, const etx_parallel* parallel,
   }
   j.rows = part_rows(&j, parallel->thread_count);
   const size_t parts = (p->rows + j.rows - 1) / j.rows;
-  const etx_thread_tiles tiles = {temporary, are_dots(p) ? 0 : tile_bytes(p)};
+  const etx_thread_tiles tiles = {temporary, v->tile == NULL ? 0 : v->tile(p)};
   etx_parallel_for_tiled(parallel, j.columns * parts, work, run_items, &j,
                          &tiles);
 }

@@ -7,12 +7,9 @@
 //            .---------.                      [taps][16], then the next
 //            | right   | taps: a block of
 //            '---------' them at a time     sums stay in the result between
-//   .-----.  .---------.                    blocks of taps if they are float32
-//   |left |  | out     | rows: as many as   and their group is whole, else in
-//   '-----'  '---------' stay in the cache  a few rows on the stack
-//
-// Operands of a half type are expanded block by block, left too, and their sums
-// stay in the tile until they are rounded, once.
+//   .-----.  .---------.                    blocks of taps if their group is
+//   |left |  | out     | rows: as many as   whole, else in a few rows on the
+//   '-----'  '---------' stay in the cache  stack
 
 #include <string.h>
 
@@ -37,12 +34,7 @@ enum {
   ROWS_ASIDE = ETX_TILE_BYTES < 48 * ETX_LANE_GROUP_BYTES
                    ? ETX_TILE_BYTES / ETX_LANE_GROUP_BYTES
                    : 48,
-  ROWS_LOADED = 6,  // rows of `left` that are converted at a time
-  // Columns and rows of sums of a half type in the tile. A block of `right` is
-  // expanded once for all of these rows, and one of `left` for the columns,
-  // which are several blocks.
-  HALF_COLUMNS = 2 * MOST_GROUPS * GROUP,
-  HALF_ROWS = 128,
+  ROWS_LOADED = 6,    // rows of `left` that are converted at a time
   FEW_ROWS = 3,       // with no more rows, copying `right` does not pay
   RARE_BY_TAPS = 40,  // ETX_PREFETCH_L1_ROWS where taps have much to do
 };
@@ -50,15 +42,11 @@ enum {
 typedef struct packed_gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
-  ptrdiff_t bytes;  // bytes of an element in memory
-  // In the tile: a block of `right`; rows of `left` that are converted. For
-  // half types: rows of `right` before they are transposed; sums, HALF_COLUMNS
-  // apart.
-  float *block, *loaded, *converted, *sums;
-  etx_half_reader read_halves;  // for half types
-  size_t most_columns, taps;    // most columns and taps of a block
-  size_t rows;                  // rows that share a block
-  bool is_dense;        // left's inner elements lie side by side, as float32
+  // In the tile: a block of `right`; rows of `left` whose elements are copied.
+  float *block, *loaded;
+  size_t most_columns, taps;  // most columns and taps of a block
+  size_t rows;                // rows that share a block
+  bool is_dense;              // left's inner elements lie side by side
   size_t first_column;  // first column of the area, where rows of `left` are
                         // read first
   // the operands that the product's chain adds; or NULL
@@ -74,47 +62,30 @@ static const char* right_at(const packed_gemm_job* j, size_t tap,
   }
   return p->right + ((ptrdiff_t)tap * p->right_inner +
                      (ptrdiff_t)column * p->right_column) *
-                        j->bytes;
+                        (ptrdiff_t)sizeof(float);
 }
 
 static const char* left_at(const packed_gemm_job* j, size_t row, size_t tap) {
   const etx_gemm* p = j->p;
   return p->left +
          ((ptrdiff_t)row * p->left_row + (ptrdiff_t)tap * p->left_inner) *
-             j->bytes;
+             (ptrdiff_t)sizeof(float);
 }
 
 // ------------------------------------------------ copying
 
-// Packs a group of columns whose taps are contiguous, in a narrower type.
-static void transpose_converted(const packed_gemm_job* j, size_t tap,
-                                size_t taps, size_t column, size_t columns,
-                                float* to) {
-  for (size_t c = 0; c < columns; ++c) {
-    const char* from = right_at(j, tap, column + c);
-    j->read_halves(j->converted + c * j->taps,
-                   (const uint16_t*)(const void*)from, taps);
-  }
-  j->loops->transpose_pack(j->converted, (ptrdiff_t)j->taps, columns, taps, to);
-}
-
 static void copy_group(const packed_gemm_job* j, size_t tap, size_t taps,
                        size_t column, size_t columns, float* to) {
   const etx_gemm* p = j->p;
-  const bool is_single = !etx_gemm_is_half(p);
-  if (p->right_inner == 1 && is_single) {
+  if (p->right_inner == 1) {
     const float* from = (const float*)(const void*)right_at(j, tap, column);
     j->loops->transpose_pack(from, p->right_column, columns, taps, to);
-    return;
-  }
-  if (p->right_inner == 1) {
-    transpose_converted(j, tap, taps, column, columns, to);
     return;
   }
   if (columns < GROUP) memset(to, 0, taps * GROUP * sizeof(float));
   for (size_t k = 0; k < taps; ++k, to += GROUP) {
     const char* from = right_at(j, tap + k, column);
-    if (is_single && p->right_column == 1) {
+    if (p->right_column == 1) {
       etx_copy_short((char*)to, from, columns * sizeof(float));
     } else {
       etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype, from, p->right_column,
@@ -154,9 +125,9 @@ static void prefetch_next_block(const packed_gemm_job* j, size_t tap,
     return;
   }
   if (p->right_inner != 1) return;
-  b->ahead_row = p->right_column * j->bytes;
+  b->ahead_row = p->right_column * (ptrdiff_t)sizeof(float);
   b->ahead_pieces = left < j->most_columns ? left : j->most_columns;
-  b->ahead_step = ETX_GEMM_PREFETCH_TAPS * (size_t)j->bytes;
+  b->ahead_step = ETX_GEMM_PREFETCH_TAPS * sizeof(float);
 }
 
 // True if blocks add the matrix `added`: contiguous float32 rows, unscaled.
@@ -285,95 +256,8 @@ static void run_aside(const packed_gemm_job* j, const etx_gemm_area* all) {
       etx_gemm_epilogue_run(p, a.row + r, a.column, a.columns, sums[r]);
       const ptrdiff_t at =
           (ptrdiff_t)(a.row + r) * p->out_row + (ptrdiff_t)a.column;
-      etx_copy_short(p->out + at * j->bytes, (const char*)sums[r],
-                     a.columns * sizeof(float));
-    }
-  }
-}
-
-// Expands a block of left.
-static void load_halves(const packed_gemm_job* j, const etx_gemm_area* a,
-                        size_t tap, size_t taps) {
-  const etx_gemm* p = j->p;
-  for (size_t r = 0; r < a->rows; ++r) {
-    float* to = j->loaded + r * j->taps;
-    const char* from = left_at(j, a->row + r, tap);
-    if (p->left_inner == 1) {
-      j->read_halves(to, (const uint16_t*)(const void*)from, taps);
-    } else {
-      etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype, from, p->left_inner,
-                  taps);
-    }
-  }
-}
-
-// Adds a block of taps to sums of a half type, at most HALF_ROWS and
-// HALF_COLUMNS.
-static void add_half_taps(const packed_gemm_job* j, const etx_gemm_area* a,
-                          size_t tap, size_t taps) {
-  const bool is_last = tap + taps >= j->p->inner;
-  etx_gemm_block b = {.sum_row = HALF_COLUMNS,
-                      .weights = j->loaded,
-                      .weight_row = (ptrdiff_t)j->taps,
-                      .panel = j->block,
-                      .panel_row = GROUP,
-                      .panel_group = (ptrdiff_t)(GROUP * j->taps),
-                      .rows = a->rows,
-                      .taps = taps,
-                      .starts = tap == 0};
-  load_halves(j, a, tap, taps);
-  for (size_t done = 0; done < a->columns; done += j->most_columns) {
-    const size_t left = a->columns - done;
-    const size_t columns = left < j->most_columns ? left : j->most_columns;
-    copy_block(j, tap, taps, a->column + done, columns);
-    b.sums = j->sums + done;
-    b.lanes = (columns + GROUP - 1) / GROUP * GROUP;
-    if (left > columns) {
-      prefetch_next_block(j, tap, a->column + done + columns, &b);
-    } else {
-      prefetch_next_block(j, is_last ? 0 : tap + taps,
-                          is_last ? a->column + a->columns : a->column, &b);
-    }
-    j->loops->gemm_by_type[ETX_COMPUTE_F32](&b);
-  }
-}
-
-static void sum_halves(const packed_gemm_job* j, const etx_gemm_area* a) {
-  size_t tap = 0;
-  do {
-    const size_t left = j->p->inner - tap;
-    add_half_taps(j, a, tap, left < j->taps ? left : j->taps);
-    tap += j->taps;
-  } while (tap < j->p->inner);
-}
-
-// Rounds sums once, after the addition.
-static void store_halves(const packed_gemm_job* j, const etx_gemm_area* a) {
-  const etx_gemm* p = j->p;
-  char* out = p->out + ((ptrdiff_t)a->row * p->out_row + (ptrdiff_t)a->column) *
-                           j->bytes;
-  float* sums = j->sums;
-  for (size_t r = 0; r < a->rows; ++r) {
-    etx_gemm_epilogue_run(p, a->row + r, a->column, a->columns, sums);
-    etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, sums, 1, a->columns);
-    out += p->out_row * j->bytes;
-    sums += HALF_COLUMNS;
-  }
-}
-
-// Rows are innermost: they find the columns of `right` in the cache.
-static void run_halves(const packed_gemm_job* j, const etx_gemm_area* all) {
-  const size_t blocks = (all->rows + HALF_ROWS - 1) / HALF_ROWS;
-  etx_gemm_area a = *all;
-  for (size_t column = 0; column < all->columns; column += a.columns) {
-    const size_t columns = all->columns - column;
-    a.column = all->column + column;
-    a.columns = columns < HALF_COLUMNS ? columns : HALF_COLUMNS;
-    a.row = all->row;
-    for (size_t block = 0; block < blocks; ++block, a.row += a.rows) {
-      a.rows = (all->row + all->rows - a.row) / (blocks - block);
-      sum_halves(j, &a);
-      store_halves(j, &a);
+      etx_copy_short(p->out + at * (ptrdiff_t)sizeof(float),
+                     (const char*)sums[r], a.columns * sizeof(float));
     }
   }
 }
@@ -427,37 +311,11 @@ static size_t loaded_floats(const etx_gemm* p) {
   return ROWS_LOADED * taps_within(p, MANY_TAPS);
 }
 
-// The rows of a block of half types, as many as its sums have.
-static size_t half_rows(const etx_gemm* p) {
-  return p->rows < HALF_ROWS ? p->rows : HALF_ROWS;
-}
-static size_t half_block_columns(const etx_gemm* p) {
-  return columns_within(p, (size_t)MOST_GROUPS * GROUP);
-}
-static size_t half_floats(const etx_gemm* p) {
-  return (half_block_columns(p) + half_rows(p) + GROUP) *
-             taps_within(p, FEW_TAPS) +
-         half_rows(p) * HALF_COLUMNS;
-}
-
 // Panels are read in place, and so is the left operand then.
 size_t etx_gemm_packed_tile(const etx_gemm* p) {
   if (p->has_panels) return 0;
-  if (etx_gemm_is_half(p)) return half_floats(p) * sizeof(float);
   const size_t floats = block_floats(p) + loaded_floats(p);
   return larger(floats * sizeof(float), etx_gemm_transposed_tile(p));
-}
-
-static void place_tile(packed_gemm_job* j, float* tile) {
-  const etx_gemm* p = j->p;
-  j->block = tile;
-  if (!etx_gemm_is_half(p)) {
-    j->loaded = j->block + block_floats(p);
-    return;
-  }
-  j->loaded = j->block + half_block_columns(p) * j->taps;
-  j->converted = j->loaded + half_rows(p) * j->taps;
-  j->sums = j->converted + GROUP * j->taps;
 }
 
 static void choose_block(packed_gemm_job* j) {
@@ -467,9 +325,6 @@ static void choose_block(packed_gemm_job* j) {
     // Nothing is packed, so more taps are summed at a time.
     j->most_columns = j->loops->groups * GROUP;
     j->taps = PANEL_TAPS;
-  } else if (etx_gemm_is_half(p)) {
-    j->most_columns = (size_t)MOST_GROUPS * GROUP;
-    j->taps = taps_within(p, FEW_TAPS);
   } else if (j->loops->groups > 1 || p->right_column == 1) {
     // Where the columns of a row are contiguous, as many as possible are read
     // at once.
@@ -490,17 +345,13 @@ void etx_gemm_packed(const etx_gemm* product, const etx_f32_microkernels* loops,
   }
   packed_gemm_job j = {.p = product,
                        .loops = loops,
-                       .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype),
                        .first_column = area->column,
                        .chained = etx_chain_added(product->chain)};
-  j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
-               (product->left_inner == 1 || product->inner <= 1);
+  j.is_dense = product->left_inner == 1 || product->inner <= 1;
   choose_block(&j);
-  if (!product->has_panels) place_tile(&j, tile);
-  if (etx_gemm_is_half(product)) {
-    j.read_halves = etx_half_reader_of(product->dtype);
-    run_halves(&j, area);
-  } else {
-    run_job(&j, area);
+  if (!product->has_panels) {
+    j.block = tile;
+    j.loaded = j.block + block_floats(product);
   }
+  run_job(&j, area);
 }

@@ -21,10 +21,29 @@ static inline bool etx_gemm_is_half(const etx_gemm* product) {
          etx_dtype_is_half(product->dtype);
 }
 
+// `function`, or NULL in a build without these types.
+#define ETX_IF_HALVES(function) \
+  (ETX_HAS_DTYPE(FLOAT16) || ETX_HAS_DTYPE(BFLOAT16) ? (function) : NULL)
+
+// The dot products of an area, without their results' place.
+static inline etx_gemm_nt etx_gemm_dots_at(const etx_gemm* product,
+                                           const etx_gemm_area* area) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype);
+  return (etx_gemm_nt){
+      .left = product->left + (ptrdiff_t)area->row * product->left_row * bytes,
+      .left_row = product->left_row,
+      .right = product->right +
+               (ptrdiff_t)area->column * product->right_column * bytes,
+      .right_row = product->right_column,
+      .rows = area->rows,
+      .columns = area->columns,
+      .count = product->inner};
+}
+
 // Each algorithm has a function that states the bytes of its tile
 // (thread_tiles.h) for a product of these sizes, whatever its strides.
 
-// float32 and narrower floats, sums tap by tap: blocks of right are packed in
+// float32, sums tap by tap: blocks of right are packed in
 // the tile in groups of columns, or right is given as panels. A fused
 // chain that only adds a tensor (etx_chain_added) is computed here, too.
 size_t etx_gemm_packed_tile(const etx_gemm* product);
@@ -39,6 +58,15 @@ size_t etx_gemm_transposed_tile(const etx_gemm* product);
 void etx_gemm_transposed(const etx_gemm* product,
                          const etx_f32_microkernels* loops,
                          const etx_gemm_area* area, void* tile);
+
+// Half types: dots (etx_gemm_nt) without a tile, and sums tap by tap of blocks.
+void etx_gemm_half_dots(const etx_gemm* product,
+                        const etx_f32_microkernels* loops,
+                        const etx_gemm_area* area, void* tile);
+size_t etx_gemm_half_blocks_tile(const etx_gemm* product);
+void etx_gemm_half_blocks(const etx_gemm* product,
+                          const etx_f32_microkernels* loops,
+                          const etx_gemm_area* area, void* tile);
 
 // Integers and float64, sums tap by tap.
 size_t etx_gemm_f64_i64_tile(const etx_gemm* product);

@@ -345,7 +345,7 @@ static void dots_of_halves_have_the_bits_of_their_order(void** state) {
   }
 }
 
-// Blocks of halves (gemm_packed.c): more than one of rows, of columns and of
+// Blocks of halves (gemm_halves.c): more than one of rows, of columns and of
 // taps, and incomplete ones; rows that threads split.
 static void blocks_of_halves_have_the_bits_of_their_order(void** state) {
   static const size_t sizes[][3] = {

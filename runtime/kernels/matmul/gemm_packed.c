@@ -27,6 +27,9 @@ enum {
   // taps of a block of several groups, or of converted elements
   FEW_TAPS = 128,
   PANEL_TAPS = 768,  // taps of a block of panels, which are read in place
+  // With no more rows, the sums of a block stay in L1. Its panels then do, too,
+  // if it has FEW_TAPS taps, and all rows but the first ones read them there.
+  FEW_PANEL_ROWS = 32,
   MOST_GROUPS = 4,   // most groups of a block
   ROWS = 192,        // rows that share a block of MANY_TAPS taps
   MORE_ROWS = 384,   // one of few
@@ -324,7 +327,7 @@ static void choose_block(packed_gemm_job* j) {
   if (p->has_panels) {
     // Nothing is packed, so more taps are summed at a time.
     j->most_columns = j->loops->groups * GROUP;
-    j->taps = PANEL_TAPS;
+    j->taps = p->rows <= FEW_PANEL_ROWS ? FEW_TAPS : PANEL_TAPS;
   } else if (j->loops->groups > 1 || p->right_column == 1) {
     // Where the columns of a row are contiguous, as many as possible are read
     // at once.

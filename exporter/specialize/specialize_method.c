@@ -226,23 +226,56 @@ static etx_status check_method(const etx_ir_module* module, etx_text name,
   return ETX_OK;
 }
 
+// The sizes that an option may name, as "decode:s1, prefill:s2"; NULL if memory
+// is exhausted.
+static etx_text known_sizes(const etx_ir_module* module) {
+  enum { MOST = 8 };
+  etx_text list = etx_text_of("none");
+  size_t count = 0;
+  for (size_t i = 0; i < module->method_count; ++i) {
+    const etx_ir_method* const method = &module->methods[i];
+    for (uint32_t k = 0; k < method->symbols.symbol_count; ++k) {
+      const etx_symbol* const symbol = &method->symbols.symbols[k];
+      if (symbol->is_late) continue;
+      if (++count > MOST) {
+        return etx_pool_format(module->pool, "%t and others", list);
+      }
+      const etx_text before = count == 1 ? etx_text_of("") : list;
+      list =
+          etx_pool_format(module->pool, "%t%s%t:%t", before,
+                          count == 1 ? "" : ", ", method->name, symbol->name);
+      if (list.data == NULL) return list;
+    }
+  }
+  return list;
+}
+
+static etx_status fail_unknown_size(const etx_ir_module* module,
+                                    const etx_specialize_option* option,
+                                    etx_diag* diag) {
+  const etx_text known = known_sizes(module);
+  if (known.data == NULL) return ETX_OUT_OF_MEMORY;
+  if (option->method.size == 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "no method has the sizes that '%t' names; sizes that "
+                         "vary: %t",
+                         option->text, known);
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "method '%t' does not have the sizes that '%t' names; "
+                       "sizes that vary: %t",
+                       option->method, option->text, known);
+}
+
 static etx_status fail_unknown(const etx_ir_module* module,
                                const etx_specialize_option* option,
                                etx_diag* diag) {
   etx_nearest_name nearest = etx_nearest_start(option->method);
   char hint[96];
   uint32_t index = 0;
-  if (option->method.size == 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "no method has the sizes that '%t' names; etx inspect "
-                         "lists them",
-                         option->text);
-  }
-  if (etx_ir_find_method(module, option->method, &index)) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "method '%t' does not have the sizes that '%t' "
-                         "names; etx inspect lists them",
-                         option->method, option->text);
+  if (option->method.size == 0 ||
+      etx_ir_find_method(module, option->method, &index)) {
+    return fail_unknown_size(module, option, diag);
   }
   for (size_t i = 0; i < module->method_count; ++i) {
     etx_nearest_offer(&nearest, module->methods[i].name);

@@ -99,7 +99,9 @@ static void what_cannot_be_specialised_is_refused(void** state) {
       {"s27=1,,2", "should have the form"},
       {":s27=1", "should have the form"},
       {"s27=99999999999999999999", "should have the form"},
-      {"nothing=1", "no method has the sizes that 'nothing=1' names"},
+      {"nothing=1",
+       "no method has the sizes that 'nothing=1' names; sizes that vary: "
+       "prefill:s27"},
       {"tokens[7]=1", "no method has the sizes"},
       {"decode:s27=1", "method 'decode' does not have the sizes"},
       {"prefil:s27=1", "did you mean 'prefill'"},

@@ -1,8 +1,13 @@
-"""Caches that the exporter is told of, against eager PyTorch."""
+"""Caches that the exporter is told of, against eager PyTorch.
+
+ETX_RANDOM_CACHES random models are drawn, 2 of each kind if it is not set.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import random
 
 import numpy as np
 import pytest
@@ -15,6 +20,7 @@ from etx import Cache, MethodArg, MultiEntryPointExporter
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 ROWS = 5
+RANDOM_MODELS = int(os.environ.get("ETX_RANDOM_CACHES", "2"))
 
 
 class Sums(torch.nn.Module):
@@ -142,3 +148,108 @@ def test_wrong_descriptions_are_refused(tmp_path):
         exported(Sums(), Cache(2, length="count"))
     with pytest.raises(etx.Error, match="dimension"):
         plan(tmp_path, exported(Sums(), Cache(7, length="position")))
+
+
+# ---- random models ----
+
+
+class Decoder(torch.nn.Module):
+    """Layers of attention with residuals, over the last `rows` positions."""
+
+    def __init__(self, draw: random.Random, overflow: str) -> None:
+        super().__init__()
+        self.overflow = overflow
+        self.rows, self.head_width = draw.randint(2, 17), draw.choice([4, 8, 12])
+        self.groups = draw.randint(1, 3)  # heads of keys and values
+        self.heads = self.groups * draw.choice([1, 1, 2])
+        self.width = self.heads * self.head_width
+        self.register_buffer("position", torch.zeros(1, dtype=torch.int64))
+        self.layers = torch.nn.ModuleList(self.layer() for _ in range(draw.randint(1, 3)))
+
+    def layer(self) -> torch.nn.Module:
+        layer = torch.nn.Module()
+        narrow = self.groups * self.head_width
+        layer.query = torch.nn.Linear(self.width, self.width)
+        layer.key = torch.nn.Linear(self.width, narrow)
+        layer.value = torch.nn.Linear(self.width, narrow)
+        for name in ("keys", "values"):
+            cache = torch.zeros(1, self.groups, self.rows, self.head_width)
+            layer.register_buffer(name, cache)
+        return layer
+
+    def append(self, cache: torch.Tensor, row: torch.Tensor) -> None:
+        if self.overflow == "slide":
+            cache.copy_(torch.cat((cache[:, :, 1:], row), 2))
+            return
+        at = self.position
+        if not torch.compiler.is_exporting():  # etx itself wraps the position
+            at = at % self.rows
+        cache.index_copy_(2, at, row)
+
+    def step(self, x: torch.Tensor) -> torch.Tensor:
+        place = torch.arange(self.rows)
+        seen = place <= self.position
+        if self.overflow == "slide":
+            seen = place >= self.rows - 1 - self.position
+
+        def heads(y):
+            return y.view(1, 1, -1, self.head_width).transpose(1, 2)
+
+        for layer in self.layers:
+            self.append(layer.keys, heads(layer.key(x)))
+            self.append(layer.values, heads(layer.value(x)))
+            y = torch.nn.functional.scaled_dot_product_attention(
+                heads(layer.query(x)),
+                layer.keys,
+                layer.values,
+                seen[None, None, None],
+                enable_gqa=self.heads != self.groups,
+            )
+            x = x + y.transpose(1, 2).reshape(1, 1, self.width)
+        self.position.add_(1)
+        return x
+
+    def feed_again(self, inputs: list[torch.Tensor]) -> None:
+        """Starts from the beginning with these inputs alone."""
+        self.position.zero_()
+        for layer in self.layers:
+            layer.keys.zero_()
+            layer.values.zero_()
+        for x in inputs:
+            self.step(x)
+
+
+def cut_at_random(session, model, fed, draw) -> list[torch.Tensor]:
+    """Truncates to a random length; a cache that has lost rows refuses it."""
+    length = draw.randint(len(fed) // 2, len(fed))
+    if length < len(fed) and len(fed) > model.rows:
+        before = session.save()
+        with pytest.raises(etx.Error):
+            session.truncate(length)
+        assert session.save() == before
+        return fed
+    session.truncate(length)
+    model.feed_again(fed[:length])
+    return fed[:length]
+
+
+@pytest.mark.parametrize("seed", range(RANDOM_MODELS))
+@pytest.mark.parametrize("overflow", ["ring", "slide"])
+def test_random_appends_and_cuts_are_those_of_pytorch(tmp_path, overflow, seed):
+    draw = random.Random(seed)
+    torch.manual_seed(seed)
+    model = Decoder(draw, overflow).eval()
+    path, fed = tmp_path / "model.pte", []
+    with torch.no_grad():
+        caches = {"layers": Cache(dim=2, length="position", overflow=overflow)}
+        x = torch.randn(1, 1, model.width)
+        etx.export(model, {"step": (x,)}, caches=caches).plan(path, target="etx")
+        session = etx.load(path).session()
+        for _ in range(draw.randint(model.rows, 4 * model.rows)):
+            x = torch.randn(1, 1, model.width)
+            wanted = model.step(x).numpy()
+            np.testing.assert_allclose(session.step(x.numpy()), wanted, rtol=1e-4, atol=1e-5)
+            fed.append(x)
+            assert session.length() == len(fed)
+            if draw.random() < (0.2 if len(fed) <= model.rows else 0.05):
+                fed = cut_at_random(session, model, fed, draw)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,9 +76,32 @@ static etx_status read_stream(etx_pool* pool, FILE* stream, const char* path,
                        "not enough memory to read '%s'", path);
 }
 
-etx_status etx_file_read(etx_pool* pool, const char* path, etx_bytes* out_bytes,
-                         etx_diag* diag) {
+static void unmap(void* data, size_t size) { (void)munmap(data, size); }
+
+// Maps an open file of `info`; `*out_bytes` stays empty if it cannot be mapped.
+static etx_status map_stream(etx_pool* pool, FILE* stream,
+                             const struct stat* info, etx_bytes* out_bytes) {
+  if (!S_ISREG(info->st_mode) || info->st_size <= 0 ||
+      (uint64_t)info->st_size > SIZE_MAX) {
+    return ETX_OK;
+  }
+  const size_t size = (size_t)info->st_size;
+  void* const data =
+      mmap(NULL, size, PROT_READ, MAP_PRIVATE, fileno(stream), 0);
+  if (data == MAP_FAILED) return ETX_OK;
+  const etx_status status = etx_pool_on_close(pool, unmap, data, size);
+  if (status != ETX_OK) {
+    unmap(data, size);
+    return status;
+  }
+  *out_bytes = (etx_bytes){data, size};
+  return ETX_OK;
+}
+
+static etx_status open_file(etx_pool* pool, const char* path, bool is_mapped,
+                            etx_bytes* out_bytes, etx_diag* diag) {
   struct stat info;
+  etx_bytes mapped = {NULL, 0};
   FILE* const stream = fopen(path, "rb");
   if (stream == NULL) return host_failed(diag, "open", path);
   etx_status status = ETX_OK;
@@ -87,12 +111,27 @@ etx_status etx_file_read(etx_pool* pool, const char* path, etx_bytes* out_bytes,
     status = etx_diag_fail(diag, ETX_NOT_FOUND,
                            "cannot read '%s': it is a directory", path);
   } else {
-    status = read_stream(pool, stream, path,
-                         info.st_size > 0 ? (size_t)info.st_size : 4096,
-                         out_bytes, diag);
+    if (is_mapped) status = map_stream(pool, stream, &info, &mapped);
+    if (mapped.size != 0) {
+      *out_bytes = mapped;
+    } else if (status == ETX_OK) {
+      status = read_stream(pool, stream, path,
+                           info.st_size > 0 ? (size_t)info.st_size : 4096,
+                           out_bytes, diag);
+    }
   }
   (void)fclose(stream);
   return status;
+}
+
+etx_status etx_file_read(etx_pool* pool, const char* path, etx_bytes* out_bytes,
+                         etx_diag* diag) {
+  return open_file(pool, path, false, out_bytes, diag);
+}
+
+etx_status etx_file_map(etx_pool* pool, const char* path, etx_bytes* out_bytes,
+                        etx_diag* diag) {
+  return open_file(pool, path, true, out_bytes, diag);
 }
 
 // ---------------------------------------------------------------- directories

@@ -17,6 +17,13 @@ etx_status etx_host_status(int error_number);
 ETX_MUST_USE etx_status etx_file_read(etx_pool* pool, const char* path,
                                       etx_bytes* out_bytes, etx_diag* diag);
 
+// Maps a regular file for as long as the pool lives: its bytes take no memory
+// of their own, and a page is read when it is used. The file must not change
+// until then. What cannot be mapped, such as a pipe, is read into the pool.
+// Errors as those of etx_file_read.
+ETX_MUST_USE etx_status etx_file_map(etx_pool* pool, const char* path,
+                                     etx_bytes* out_bytes, etx_diag* diag);
+
 // The kind of object that a path names, ETX_PATH_MISSING if there is none. If
 // the system cannot say what it is: etx_host_status, with the text of strerror
 // in `diag`.

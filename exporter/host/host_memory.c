@@ -19,12 +19,23 @@ typedef struct etx_pool_block {
   uint8_t* bytes;
 } etx_pool_block;
 
+typedef struct etx_pool_release {
+  struct etx_pool_release* older;
+  void (*release)(void* data, size_t size);
+  void* data;
+  size_t size;
+} etx_pool_release;
+
 void etx_pool_init(etx_pool* pool) {
   pool->newest = NULL;
+  pool->releases = NULL;
   pool->total_bytes = 0;
 }
 
 void etx_pool_close(etx_pool* pool) {
+  for (etx_pool_release* at = pool->releases; at != NULL; at = at->older) {
+    at->release(at->data, at->size);
+  }
   etx_pool_block* block = pool->newest;
   while (block != NULL) {
     etx_pool_block* const older = block->older;
@@ -56,8 +67,12 @@ static etx_pool_block* new_block(etx_pool* pool, size_t bytes) {
   return block;
 }
 
+size_t etx_pool_alignment(size_t bytes) {
+  return bytes < SMALL_BYTES ? SMALL_ALIGNMENT : ALIGNMENT;
+}
+
 void* etx_pool_take(etx_pool* pool, size_t bytes) {
-  const size_t alignment = bytes < SMALL_BYTES ? SMALL_ALIGNMENT : ALIGNMENT;
+  const size_t alignment = etx_pool_alignment(bytes);
   size_t rounded = 0;
   if (!etx_align_up(bytes == 0 ? 1 : bytes, alignment, &rounded)) return NULL;
   etx_pool_block* block = pool->newest;
@@ -71,6 +86,16 @@ void* etx_pool_take(etx_pool* pool, size_t bytes) {
   void* const out = block->bytes + block->used + gap;
   block->used += gap + rounded;
   return out;
+}
+
+etx_status etx_pool_on_close(etx_pool* pool,
+                             void (*release)(void* data, size_t size),
+                             void* data, size_t size) {
+  etx_pool_release* const added = etx_pool_take(pool, sizeof *added);
+  if (added == NULL) return ETX_OUT_OF_MEMORY;
+  *added = (etx_pool_release){pool->releases, release, data, size};
+  pool->releases = added;
+  return ETX_OK;
 }
 
 etx_text etx_pool_copy_text(etx_pool* pool, etx_text text) {

@@ -12,19 +12,31 @@
 #include "format/base/status.h"
 
 struct etx_pool_block;
+struct etx_pool_release;
 
 typedef struct etx_pool {
-  struct etx_pool_block* newest;  // NULL when empty
-  size_t total_bytes;             // requested from malloc so far
+  struct etx_pool_block* newest;      // NULL when empty
+  struct etx_pool_release* releases;  // what etx_pool_close calls
+  size_t total_bytes;                 // requested from malloc so far
 } etx_pool;
 
 void etx_pool_init(etx_pool* pool);
 // Frees all blocks; the pool is empty afterwards.
 void etx_pool_close(etx_pool* pool);
 
+// Makes etx_pool_close call release(data, size), the latest request first.
+// ETX_OUT_OF_MEMORY: it will not be called.
+ETX_MUST_USE etx_status etx_pool_on_close(etx_pool* pool,
+                                          void (*release)(void* data,
+                                                          size_t size),
+                                          void* data, size_t size);
+
 // Zeroed bytes, or NULL if the host has no more memory. They are aligned to 16,
 // and to 64 if there are 1024 or more.
 void* etx_pool_take(etx_pool* pool, size_t bytes);
+
+// The alignment of memory of that many bytes from etx_pool_take.
+size_t etx_pool_alignment(size_t bytes);
 
 // A NUL-terminated copy of `text`; data is NULL if the host has no memory.
 etx_text etx_pool_copy_text(etx_pool* pool, etx_text text);

@@ -26,7 +26,7 @@ static etx_status open_file(etx_weight_files* weights, etx_text name,
   const etx_text path = etx_path_join(pool, weights->directory, name);
   etx_safetensors* const file = etx_pool_take(pool, sizeof *file);
   if (path.data == NULL || file == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(etx_file_read(pool, path.data, &bytes, diag));
+  ETX_TRY(etx_file_map(pool, path.data, &bytes, diag));
   ETX_TRY(etx_safetensors_open(file, pool, path, bytes, diag));
   ETX_TRY(etx_pool_grow(pool, &weights->names, weights->count,
                         &weights->name_capacity, sizeof *weights->names));

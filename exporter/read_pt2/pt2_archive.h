@@ -1,7 +1,10 @@
 // The members of a .pt2 archive, which is a zip file. No other file uses
 // libzip.
 //
-// An etx_pt2_archive owns an open file: call etx_pt2_close in any case.
+// The archive is mapped (host_file.h). Members are not compressed, so their
+// bytes are used where they lie in the mapping, which lives as long as `pool`.
+//
+// An etx_pt2_archive owns libzip's handle: call etx_pt2_close in any case.
 
 #ifndef ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
 #define ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
@@ -14,17 +17,16 @@ typedef struct etx_pt2_member {
   etx_text name;   // under the root folder
   uint64_t index;  // libzip's
   uint64_t bytes;
+  const uint8_t* data;  // in the mapping, once its CRC was checked; else NULL
 } etx_pt2_member;
 
 typedef struct etx_pt2_archive {
-  etx_pool* pool;  // lives as long as the import
+  etx_pool* pool;  // of the module
   etx_text path;
   void* zip;                // libzip's handle, NULL when closed
   etx_pt2_member* members;  // in byte order of names
   size_t member_count;
-  etx_text loaded_name;  // the payload read last is cached, since many
-  etx_bytes loaded;      // tensors may be views of one payload
-  etx_pool payloads;     // memory of that payload
+  struct etx_pt2_mapping* mapping;  // from which libzip reads
 } etx_pt2_archive;
 
 // Opens the zip at archive->path, which the caller has set, and lists its
@@ -34,9 +36,8 @@ ETX_MUST_USE etx_status etx_pt2_archive_open(etx_pt2_archive* archive,
 
 // The bytes of a member; the CRC is checked. ETX_NOT_FOUND, without a message,
 // if there is no such member.
-ETX_MUST_USE etx_status etx_pt2_member_read(etx_pt2_archive* archive,
-                                            etx_text name, etx_pool* pool,
-                                            etx_bytes* out_bytes,
+ETX_MUST_USE etx_status etx_pt2_member_find(etx_pt2_archive* archive,
+                                            etx_text name, etx_bytes* out_bytes,
                                             etx_diag* diag);
 
 // True if there is a member of that name.

@@ -129,27 +129,14 @@ static void gather(const stored_view* v, const uint8_t* storage, size_t item,
   }
 }
 
-// Reads the storage of a view. The last storage is cached, since neighbours in
-// a config often share one.
-static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
+static etx_status find_storage(etx_pt2_graph* graph, etx_text folder,
                                etx_text file, etx_bytes* out_bytes) {
-  etx_pt2_archive* const archive = graph->archive;
   const etx_text name = etx_pool_format(graph->pool, "%t%t", folder, file);
   if (name.data == NULL) return ETX_OUT_OF_MEMORY;
-  if (!etx_text_equal(name, archive->loaded_name)) {
-    etx_pool_close(&archive->payloads);
-    archive->loaded_name.size = 0;
-    const etx_status status = etx_pt2_member_read(
-        archive, name, &archive->payloads, &archive->loaded, graph->diag);
-    if (status == ETX_NOT_FOUND) {
-      return etx_pt2_fail_malformed(graph, "the archive has no member '%t'",
-                                    name);
-    }
-    ETX_TRY(status);
-    archive->loaded_name = name;
-  }
-  *out_bytes = archive->loaded;
-  return ETX_OK;
+  const etx_status status =
+      etx_pt2_member_find(graph->archive, name, out_bytes, graph->diag);
+  if (status != ETX_NOT_FOUND) return status;
+  return etx_pt2_fail_malformed(graph, "the archive has no member '%t'", name);
 }
 
 // A view with strides of 0 has more elements than its storage. A model may do
@@ -163,33 +150,41 @@ static bool is_expansion_allowed(const stored_view* v, uint64_t count,
          bytes <= SIZE_MAX && (bytes <= largest || bytes / 4 <= storage);
 }
 
+// Adds a constant whose elements are copied, unless it is there already.
+static etx_status add_copy(etx_ir_module* module, etx_ir_constant constant,
+                           uint32_t* out_constant) {
+  if (etx_ir_find_constant(module, &constant, out_constant)) return ETX_OK;
+  uint8_t* const copy = etx_pool_take(module->pool, constant.data.size);
+  if (copy == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(copy, constant.data.data, constant.data.size);
+  constant.data.data = copy;
+  return etx_ir_add_constant(module, &constant, out_constant);
+}
+
+// Dense elements are used where they lie in the archive, if they have the
+// alignment of etx_pool_take, which kernels may expect.
 static etx_status make_constant(etx_ir_module* module, const stored_view* v,
                                 etx_bytes storage, uint64_t count,
                                 uint32_t* out_constant) {
   const size_t item = etx_dtype_bytes(v->type.dtype);
   const size_t size = (size_t)count * item;
   etx_ir_constant constant = v->type;
+  constant.data.size = size;
+  if (count != 0) constant.data.data = storage.data + (size_t)v->offset * item;
+  const bool is_aligned =
+      (uintptr_t)constant.data.data % etx_pool_alignment(size) == 0;
+  if (count == 0 || (is_dense(v) && is_aligned)) {
+    return etx_ir_add_constant(module, &constant, out_constant);
+  }
+  if (is_dense(v)) return add_copy(module, constant, out_constant);
   etx_pool scratch;
   etx_pool_init(&scratch);
-  etx_status status = ETX_OK;
-  if (count == 0 || is_dense(v)) {
-    constant.data.data =
-        count == 0 ? NULL : storage.data + (size_t)v->offset * item;
-  } else {
-    uint8_t* const dense = etx_pool_take(&scratch, size);
-    if (dense == NULL) status = ETX_OUT_OF_MEMORY;
-    if (dense != NULL) gather(v, storage.data, item, count, dense);
+  uint8_t* const dense = etx_pool_take(&scratch, size);
+  etx_status status = ETX_OUT_OF_MEMORY;
+  if (dense != NULL) {
+    gather(v, storage.data, item, count, dense);
     constant.data.data = dense;
-  }
-  constant.data.size = size;
-  if (status == ETX_OK &&
-      !etx_ir_find_constant(module, &constant, out_constant)) {
-    uint8_t* const copy = etx_pool_take(module->pool, size);
-    if (copy != NULL && size != 0) memcpy(copy, constant.data.data, size);
-    constant.data.data = copy;
-    status = copy == NULL
-                 ? ETX_OUT_OF_MEMORY
-                 : etx_ir_add_constant(module, &constant, out_constant);
+    status = add_copy(module, constant, out_constant);
   }
   etx_pool_close(&scratch);
   return status;
@@ -213,7 +208,7 @@ etx_status etx_pt2_load(const etx_initial_source* source, etx_ir_module* module,
   (void)type;  // it was read from this entry by etx_pt2_payload_type
   etx_bytes storage = {NULL, 0};
   if (count != 0) {
-    ETX_TRY(read_storage(
+    ETX_TRY(find_storage(
         &graph, etx_text_of(is_weight ? "data/weights/" : "data/constants/"),
         v.path, &storage));
   }

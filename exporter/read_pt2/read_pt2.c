@@ -14,8 +14,8 @@ static etx_status read_small(etx_pt2_archive* archive, const char* name,
                              etx_text* out_text, etx_diag* diag) {
   etx_bytes bytes = {NULL, 0};
   out_text->size = 0;
-  const etx_status status = etx_pt2_member_read(archive, etx_text_of(name),
-                                                archive->pool, &bytes, diag);
+  const etx_status status =
+      etx_pt2_member_find(archive, etx_text_of(name), &bytes, diag);
   if (status == ETX_NOT_FOUND) return ETX_OK;
   ETX_TRY(status);
   while (bytes.size > 0 && (bytes.data[bytes.size - 1] == '\n' ||
@@ -61,14 +61,12 @@ static etx_status check_versions(etx_pt2_archive* archive, etx_diag* diag) {
 
 static etx_status read_json_member(etx_pt2_graph* graph, const char* format,
                                    etx_text model, const etx_json** out_json) {
-  etx_pool scratch;
   etx_bytes bytes = {NULL, 0};
   const etx_text name = etx_pool_format(graph->pool, format, model);
   etx_json* const json = etx_pool_take(graph->pool, sizeof *json);
   if (name.data == NULL || json == NULL) return ETX_OUT_OF_MEMORY;
-  etx_pool_init(&scratch);
   etx_status status =
-      etx_pt2_member_read(graph->archive, name, &scratch, &bytes, graph->diag);
+      etx_pt2_member_find(graph->archive, name, &bytes, graph->diag);
   if (status == ETX_NOT_FOUND) {
     status = etx_diag_fail(graph->diag, ETX_BAD_FILE,
                            "the archive has no member '%t'", name);
@@ -83,7 +81,6 @@ static etx_status read_json_member(etx_pt2_graph* graph, const char* format,
                           diag.text);
     }
   }
-  etx_pool_close(&scratch);
   *out_json = json;
   return status;
 }
@@ -213,7 +210,6 @@ etx_status etx_pt2_read(etx_pt2_archive* archive, etx_import* import,
   etx_diag diag;
   etx_diag_init(&diag);
   memset(archive, 0, sizeof *archive);
-  etx_pool_init(&archive->payloads);
   archive->pool = import->module->pool;
   archive->path = etx_pool_copy_text(archive->pool, path);
   if (archive->path.data == NULL) return ETX_OUT_OF_MEMORY;

@@ -4,9 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "exporter/host/host_file.h"
 #include "tests/exporter/reading.h"
@@ -56,6 +57,42 @@ static void files_are_read_whole(void** state) {
   assert_non_null(strstr(diag.text, "is a directory"));
 }
 
+// Pages of a mapped file are those of the file: what is written to it later is
+// seen.
+static void files_are_mapped(void** state) {
+  etx_bytes bytes = {NULL, 0};
+  (void)state;
+  scratch_write(&directory, "a", "first", 5);
+  scratch_write(&directory, "b", "", 0);
+  assert_int_equal(etx_file_map(&pool, path_of("a").data, &bytes, &diag),
+                   ETX_OK);
+  assert_int_equal(bytes.size, 5);
+  assert_memory_equal(bytes.data, "first", 5);
+  FILE* const file = fopen(path_of("a").data, "r+b");
+  assert_non_null(file);
+  assert_int_equal(fwrite("other", 1, 5, file), 5);
+  assert_int_equal(fclose(file), 0);
+  assert_memory_equal(bytes.data, "other", 5);
+  assert_int_equal(etx_file_map(&pool, path_of("b").data, &bytes, &diag),
+                   ETX_OK);
+  assert_int_equal(bytes.size, 0);
+  assert_int_equal(etx_file_map(&pool, path_of("c").data, &bytes, &diag),
+                   ETX_NOT_FOUND);
+  assert_non_null(strstr(diag.text, "No such file"));
+  etx_diag_init(&diag);
+  assert_int_equal(etx_file_map(&pool, directory.path, &bytes, &diag),
+                   ETX_NOT_FOUND);
+  assert_non_null(strstr(diag.text, "is a directory"));
+}
+
+static void files_without_a_size_are_read_instead(void** state) {
+  etx_bytes bytes = {NULL, 0};
+  (void)state;
+  assert_int_equal(etx_file_map(&pool, "/proc/self/status", &bytes, &diag),
+                   ETX_OK);
+  assert_true(bytes.size > 100);
+}
+
 static void directories_are_listed_in_byte_order(void** state) {
   etx_text* names = NULL;
   size_t count = 0;
@@ -93,6 +130,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(files_are_read_whole),
+      TEST(files_are_mapped),
+      TEST(files_without_a_size_are_read_instead),
       TEST(directories_are_listed_in_byte_order),
       TEST(paths_are_joined_and_split),
   };

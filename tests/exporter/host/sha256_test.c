@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "exporter/host/sha256.h"
+#include "exporter/host/sha256_internal.h"
 
 static void assert_digest(const char* text, size_t repeat,
                           const char* expected) {
@@ -70,9 +71,47 @@ static void pieces_give_the_digest_of_the_whole(void** state) {
   }
 }
 
+// The digest of the million bytes, which instructions hash if there are any.
+static void whole_messages_have_the_digest_of_pieces(void** state) {
+  enum { SIZE = 1000000 };
+  (void)state;
+  char* const text = malloc(SIZE + 1);
+  assert_non_null(text);
+  memset(text, 'a', SIZE);
+  text[SIZE] = '\0';
+  assert_digest(
+      text, 1,
+      "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  free(text);
+}
+
+static void instructions_agree_with_plain_code(void** state) {
+  enum { BLOCKS = 40, SIZE = BLOCKS * 64 };
+  static uint8_t blocks[SIZE + 1];
+  uint32_t random = 1;
+  (void)state;
+  etx_sha256_blocks* const instructions = etx_sha256_instructions();
+  if (instructions == NULL) skip();
+  for (size_t i = 0; i < sizeof blocks; ++i) {
+    random = random * 1664525 + 1013904223;
+    blocks[i] = (uint8_t)(random >> 24);
+  }
+  for (size_t count = 0; count <= BLOCKS; ++count) {
+    etx_sha256 plain, fast;
+    etx_sha256_init(&plain);
+    etx_sha256_init(&fast);
+    etx_sha256_plain(etx_sha256_constants, plain.state, blocks + count % 2,
+                     count);
+    instructions(etx_sha256_constants, fast.state, blocks + count % 2, count);
+    assert_memory_equal(fast.state, plain.state, sizeof plain.state);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_messages_have_known_digests),
+      cmocka_unit_test(whole_messages_have_the_digest_of_pieces),
+      cmocka_unit_test(instructions_agree_with_plain_code),
       cmocka_unit_test(pieces_give_the_digest_of_the_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

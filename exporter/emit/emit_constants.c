@@ -2,6 +2,7 @@
 // different types: a hash table by content finds them.
 
 #include "exporter/emit/emit_internal.h"
+#include "exporter/host/content_hash.h"
 
 enum { FIRST_TABLE_SIZE = 256 };
 
@@ -11,24 +12,9 @@ static const uint8_t one_zero[1] = {0};
 
 static const etx_emit_slice not_a_slice = {ETX_IR_NONE, 0};
 
-static uint64_t hash_content(etx_bytes bytes) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ bytes.size;
-  size_t i = 0;
-  for (; i + 8 <= bytes.size; i += 8) {
-    uint64_t word = 0;
-    memcpy(&word, bytes.data + i, 8);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 32;
-  }
-  for (; i < bytes.size; ++i) {
-    hash = (hash ^ bytes.data[i]) * UINT64_C(0x100000001b3);
-  }
-  return hash ^ hash >> 29;
-}
-
 static void put(const etx_emit* emit, uint32_t* table, size_t size,
                 uint32_t index) {
-  size_t at = (size_t)hash_content(emit->constants[index]) & (size - 1);
+  size_t at = (size_t)emit->hashes[index] & (size - 1);
   while (table[at] != 0) at = (at + 1) & (size - 1);
   table[at] = index;
 }
@@ -48,14 +34,17 @@ static etx_status make_room(etx_emit* emit) {
   return ETX_OK;
 }
 
-static etx_status add(etx_emit* emit, etx_bytes bytes,
+static etx_status add(etx_emit* emit, etx_bytes bytes, uint64_t hash,
                       const etx_emit_slice* slice) {
   const size_t count = emit->constant_count;
+  ETX_TRY(etx_pool_grow(emit->pool, &emit->hashes, count, &emit->hash_capacity,
+                        sizeof hash));
   ETX_TRY(etx_pool_grow(emit->pool, &emit->constants, count,
                         &emit->constant_capacity, sizeof bytes));
   ETX_TRY(etx_pool_grow(emit->pool, &emit->slices, count, &emit->slice_capacity,
                         sizeof *slice));
   emit->slices[count] = *slice;
+  emit->hashes[count] = hash;
   emit->constants[count] = bytes;
   emit->constant_count = count + 1;
   return ETX_OK;
@@ -63,25 +52,26 @@ static etx_status add(etx_emit* emit, etx_bytes bytes,
 
 etx_status etx_emit_constants_start(etx_emit* emit) {
   const etx_bytes none = {NULL, 0};
-  return add(emit, none, &not_a_slice);
+  return add(emit, none, 0, &not_a_slice);
 }
 
-static etx_status find_or_add(etx_emit* emit, etx_bytes bytes,
+static etx_status find_or_add(etx_emit* emit, etx_bytes bytes, uint64_t hash,
                               const etx_emit_slice* slice,
                               uint32_t* out_index) {
   ETX_TRY(make_room(emit));
   const size_t mask = emit->constant_hash_size - 1;
-  size_t at = (size_t)hash_content(bytes) & mask;
+  size_t at = (size_t)hash & mask;
   for (; emit->constant_hashes[at] != 0; at = (at + 1) & mask) {
     const etx_bytes known = emit->constants[emit->constant_hashes[at]];
-    if (known.size == bytes.size &&
+    if (emit->hashes[emit->constant_hashes[at]] == hash &&
+        known.size == bytes.size &&
         memcmp(known.data, bytes.data, bytes.size) == 0) {
       *out_index = emit->constant_hashes[at];
       return ETX_OK;
     }
   }
   *out_index = (uint32_t)emit->constant_count;
-  ETX_TRY(add(emit, bytes, slice));
+  ETX_TRY(add(emit, bytes, hash, slice));
   emit->constant_hashes[at] = *out_index;
   return ETX_OK;
 }
@@ -132,7 +122,10 @@ etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
   }
   etx_emit_slice slice = {constant, offset};
   if (is_whole) slice = whole_slice(emit->module, constant);
-  ETX_TRY(find_or_add(emit, bytes, &slice, out_index));
+  const uint64_t hash = bytes.data == whole.data && bytes.size == whole.size
+                            ? emit->module->constant_hashes[constant]
+                            : etx_content_hash(bytes);
+  ETX_TRY(find_or_add(emit, bytes, hash, &slice, out_index));
   if (is_whole) emit->index_of_constant[constant] = *out_index;
   return ETX_OK;
 }

@@ -24,6 +24,8 @@ typedef struct etx_emit {
   size_t constant_count, constant_capacity;
   etx_emit_slice* slices;  // by constant of the file
   size_t slice_capacity;
+  uint64_t* hashes;  // of each constant's bytes
+  size_t hash_capacity;
   uint32_t* constant_hashes;  // hash table by content: index, 0: free
   size_t constant_hash_size;
   uint32_t* index_of_constant;  // by constant of the module; 0: none yet

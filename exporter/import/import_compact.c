@@ -132,23 +132,7 @@ static void renumber(const renumbering* numbers, uint32_t* index) {
 
 static etx_status move_constants(etx_ir_module* module,
                                  const renumbering* numbers) {
-  const etx_ir_constant* const old = module->constants;
-  const size_t old_count = module->constant_count;
-  etx_ir_constant* const moved =
-      etx_pool_take(module->pool, numbers->count * sizeof *moved);
-  if (moved == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < old_count; ++i) {
-    if (numbers->to[i] != ETX_IR_NONE) moved[numbers->to[i]] = old[i];
-  }
-  // Constants are added again one by one, which rebuilds the hash table.
-  module->constants = NULL;
-  module->constant_count = module->constant_capacity = 0;
-  module->constant_table = NULL;
-  module->constant_table_size = 0;
-  for (size_t i = 0; i < numbers->count; ++i) {
-    uint32_t index = 0;
-    ETX_TRY(etx_ir_add_constant(module, &moved[i], &index));
-  }
+  ETX_TRY(etx_ir_renumber_constants(module, numbers->to, numbers->count));
   for (size_t i = 0; i < module->buffer_count; ++i) {
     renumber(numbers, &module->buffers[i].initial);
   }

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 
+#include "exporter/host/content_hash.h"
 #include "format/base/checked_math.h"
 
 enum { FIRST_TABLE_SIZE = 64 };
@@ -15,22 +16,6 @@ void etx_ir_module_init(etx_ir_module* module, etx_pool* pool) {
   module->pool = pool;
   module->alignment = 16;
   module->unroll_limit = 4096;
-}
-
-static uint64_t hash_bytes(uint64_t hash, const void* data, size_t size) {
-  const uint8_t* const bytes = data;
-  size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    uint64_t word = 0;
-    memcpy(&word, bytes + i, 8);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 29;
-  }
-  for (; i < size; ++i) {
-    hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-  }
-  hash = (hash ^ size) * UINT64_C(0x9e3779b97f4a7c15);
-  return hash ^ hash >> 32;
 }
 
 // Allocates a table of twice the size if one more item would fill more than
@@ -79,13 +64,10 @@ bool etx_ir_find_method(const etx_ir_module* module, etx_text name,
 
 // ---------------------------------------------------------------- constants
 
-static uint64_t hash_constant(const etx_ir_constant* constant) {
-  uint64_t hash = (uint64_t)constant->dtype * 31 + constant->rank;
-  hash = hash_bytes(hash, constant->sizes,
-                    constant->rank * sizeof constant->sizes[0]);
-  return hash_bytes(hash, constant->data.data, constant->data.size);
-}
-
+// A constant of the module by the hash of its bytes; types are compared.
+static bool find_hashed_constant(const etx_ir_module* module, uint64_t hash,
+                                 const etx_ir_constant* constant,
+                                 uint32_t* out_index);
 static bool constants_equal(const etx_ir_constant* a,
                             const etx_ir_constant* b) {
   return a->dtype == b->dtype && a->rank == b->rank &&
@@ -103,7 +85,10 @@ static bool find_hashed_constant(const etx_ir_module* module, uint64_t hash,
   for (size_t at = (size_t)hash & (size - 1); module->constant_table[at] != 0;
        at = (at + 1) & (size - 1)) {
     const uint32_t index = module->constant_table[at] - 1;
-    if (!constants_equal(&module->constants[index], constant)) continue;
+    if (module->constant_hashes[index] != hash ||
+        !constants_equal(&module->constants[index], constant)) {
+      continue;
+    }
     *out_index = index;
     return true;
   }
@@ -113,14 +98,24 @@ static bool find_hashed_constant(const etx_ir_module* module, uint64_t hash,
 bool etx_ir_find_constant(const etx_ir_module* module,
                           const etx_ir_constant* constant,
                           uint32_t* out_index) {
-  return find_hashed_constant(module, hash_constant(constant), constant,
-                              out_index);
+  return find_hashed_constant(module, etx_content_hash(constant->data),
+                              constant, out_index);
+}
+
+// Makes room in the arrays of constants and of their hashes, which grow alike.
+static etx_status grow_constants(etx_ir_module* module) {
+  size_t capacity = module->constant_capacity;
+  ETX_TRY(etx_pool_grow(module->pool, &module->constant_hashes,
+                        module->constant_count, &capacity,
+                        sizeof *module->constant_hashes));
+  return etx_pool_grow(module->pool, &module->constants, module->constant_count,
+                       &module->constant_capacity, sizeof *module->constants);
 }
 
 etx_status etx_ir_add_constant(etx_ir_module* module,
                                const etx_ir_constant* constant,
                                uint32_t* out_index) {
-  const uint64_t hash = hash_constant(constant);
+  const uint64_t hash = etx_content_hash(constant->data);
   if (find_hashed_constant(module, hash, constant, out_index)) return ETX_OK;
   uint32_t* bigger = NULL;
   size_t size = 0;
@@ -128,19 +123,43 @@ etx_status etx_ir_add_constant(etx_ir_module* module,
                     module->constant_table_size, &bigger, &size));
   if (bigger != NULL) {
     for (size_t i = 0; i < module->constant_count; ++i) {
-      table_put(bigger, size, hash_constant(&module->constants[i]),
-                (uint32_t)i);
+      table_put(bigger, size, module->constant_hashes[i], (uint32_t)i);
     }
     module->constant_table = bigger;
     module->constant_table_size = size;
   }
-  ETX_TRY(etx_pool_grow(module->pool, &module->constants,
-                        module->constant_count, &module->constant_capacity,
-                        sizeof *module->constants));
+  ETX_TRY(grow_constants(module));
   const uint32_t index = (uint32_t)module->constant_count++;
   module->constants[index] = *constant;
+  module->constant_hashes[index] = hash;
   table_put(module->constant_table, size, hash, index);
   *out_index = index;
+  return ETX_OK;
+}
+
+etx_status etx_ir_renumber_constants(etx_ir_module* module, const uint32_t* to,
+                                     size_t count) {
+  etx_ir_constant* const constants =
+      etx_pool_take(module->pool, count * sizeof *constants);
+  uint64_t* const hashes = etx_pool_take(module->pool, count * sizeof *hashes);
+  uint32_t* table = NULL;
+  size_t size = FIRST_TABLE_SIZE;
+  while (size < 2 * count) size *= 2;
+  table = etx_pool_take(module->pool, size * sizeof *table);
+  if (constants == NULL || hashes == NULL || table == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  for (size_t i = 0; i < module->constant_count; ++i) {
+    if (to[i] == ETX_IR_NONE) continue;
+    constants[to[i]] = module->constants[i];
+    hashes[to[i]] = module->constant_hashes[i];
+    table_put(table, size, hashes[to[i]], to[i]);
+  }
+  module->constants = constants;
+  module->constant_hashes = hashes;
+  module->constant_count = module->constant_capacity = count;
+  module->constant_table = table;
+  module->constant_table_size = size;
   return ETX_OK;
 }
 
@@ -186,7 +205,7 @@ etx_status etx_ir_add_buffer(etx_ir_module* module, const etx_ir_buffer* buffer,
 // ---------------------------------------------------------------- values
 
 static uint64_t hash_name(etx_text name) {
-  return hash_bytes(0, name.data, name.size);
+  return etx_content_hash((etx_bytes){(const uint8_t*)name.data, name.size});
 }
 
 bool etx_ir_find_value(const etx_ir_method* method, etx_text name,

@@ -278,7 +278,8 @@ typedef struct etx_ir_module {
   // Most nodes that one map or scan may become when its iterations are
   // unrolled. More would make the file large and planning slow.
   uint64_t unroll_limit;
-  uint32_t* constant_table;  // hash table by content, private to ir.c
+  uint64_t* constant_hashes;  // of the bytes of each constant, as the next two
+  uint32_t* constant_table;   // private to ir.c: a hash table by content
   size_t constant_table_size;
   uint64_t alignment;  // of planned values: program.yaml `align`
 } etx_ir_module;
@@ -293,6 +294,12 @@ ETX_MUST_USE etx_status etx_ir_add_method(etx_ir_module* module, etx_text name,
 ETX_MUST_USE etx_status etx_ir_add_constant(etx_ir_module* module,
                                             const etx_ir_constant* constant,
                                             uint32_t* out_index);
+
+// Gives constant i the number to[i], one of `count`; those of ETX_IR_NONE are
+// dropped. What refers to constants is not changed.
+ETX_MUST_USE etx_status etx_ir_renumber_constants(etx_ir_module* module,
+                                                  const uint32_t* to,
+                                                  size_t count);
 
 bool etx_ir_find_buffer(const etx_ir_module* module, etx_text name,
                         uint32_t* out_index);

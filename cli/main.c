@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
   // removes the temporary file; the signals would leave it behind.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  etx_signal_cleanup_watch_mappings();
   if (argc < 2) {
     print_help(stderr);
     return ETX_EXIT_REFUSED;

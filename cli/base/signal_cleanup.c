@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "cli/base/exit_code.h"
 
 enum { MAX_PATHS = 64 };
 
@@ -33,6 +36,29 @@ static void clean_up(int number) {
 static void fill_signal_set(sigset_t* set) {
   sigemptyset(set);
   for (size_t i = 0; i < SIGNAL_COUNT; ++i) sigaddset(set, signals[i]);
+}
+
+// Other reasons of SIGBUS are left to the system: the access is repeated.
+static void end_after_read(int number, siginfo_t* info, void* context) {
+  static const char text[] =
+      "etx: a file became shorter while it was mapped; write files under "
+      "another name and rename them\n";
+  (void)context;
+  if (info->si_code != BUS_ADRERR) {
+    signal(number, SIG_DFL);
+    return;
+  }
+  etx_signal_cleanup_all();
+  const ssize_t written = write(STDERR_FILENO, text, strlen(text));
+  (void)written;
+  _exit(ETX_EXIT_MACHINE_FAILED);
+}
+
+void etx_signal_cleanup_watch_mappings(void) {
+  struct sigaction action = {.sa_sigaction = end_after_read,
+                             .sa_flags = SA_SIGINFO};
+  fill_signal_set(&action.sa_mask);
+  sigaction(SIGBUS, &action, NULL);
 }
 
 // Signals that were ignored before, as under nohup, stay ignored.

@@ -4,7 +4,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "cli/base/exit_code.h"
 #include "cli/base/output_file.h"
+#include "cli/base/signal_cleanup.h"
+#include "exporter/host/host_file.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -149,6 +152,44 @@ static void a_signal_removes_temporary_files(void** state) {
 }
 
 // Runs first, because the handlers are installed once per process.
+// Maps a file while it writes another one, cuts the mapped one off, and reads
+// it.
+static void read_a_file_that_was_cut(void) {
+  enum { SIZE = 100000 };
+  char name[160];
+  etx_pool pool;
+  etx_bytes bytes = {NULL, 0};
+  etx_output_file output;
+  snprintf(name, sizeof name, "%s.input", path);
+  FILE* const input = fopen(name, "wb");
+  if (input == NULL || fseek(input, SIZE - 1, SEEK_SET) != 0 ||
+      fputc('x', input) != 'x' || fclose(input) != 0) {
+    _exit(100);
+  }
+  etx_signal_cleanup_watch_mappings();
+  etx_pool_init(&pool);
+  if (etx_file_map(&pool, name, &bytes, NULL) != ETX_OK ||
+      bytes.data[SIZE - 1] != 'x' ||
+      etx_output_file_open(&output, path, NULL) != ETX_OK ||
+      write_bytes(&output, 100) != ETX_OK || truncate(name, 10) != 0 ||
+      unlink(name) != 0) {
+    _exit(101);
+  }
+  _exit(((const volatile uint8_t*)bytes.data)[SIZE - 1] == 'x' ? 102 : 103);
+}
+
+static void a_mapped_file_that_becomes_shorter_ends_cleanly(void** state) {
+  int status = 0;
+  (void)state;
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) read_a_file_that_was_cut();
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), ETX_EXIT_MACHINE_FAILED);
+  assert_int_equal(count_files(), 0);
+}
+
 static void ignored_signals_stay_ignored(void** state) {
   (void)state;
   const int status = end_a_writer(SIGHUP, true);
@@ -247,6 +288,7 @@ static void a_set_appears_as_a_whole_or_not_at_all(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_mapped_file_that_becomes_shorter_ends_cleanly),
       cmocka_unit_test(ignored_signals_stay_ignored),
       cmocka_unit_test(a_file_appears_when_it_is_kept),
       cmocka_unit_test(a_discarded_file_leaves_nothing),

@@ -364,7 +364,7 @@ etx_status etx_export_plan(etx_ir_module* module,
   ETX_TRY(check_dump_after(&e));
   ETX_TRY(etx_memory_list_complete(module, diag));
   ETX_TRY(check_memories(&e));
-  ETX_TRY(etx_ir_fingerprint(module, e.program.fingerprint));
+  ETX_TRY(etx_ir_fingerprint(module, options->workers, e.program.fingerprint));
   if (options->source_lines) {
     ETX_TRY(etx_source_lines_take(module, &e.lines));
   }

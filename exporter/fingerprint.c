@@ -10,6 +10,8 @@ typedef struct module_hasher {
   etx_pool* pool;  // scratch
   etx_sha256 hash;
   etx_ir_print_options options;
+  const etx_workers* workers;
+  uint8_t* digests;  // of the constants
 } module_hasher;
 
 static void add_number(etx_sha256* hash, uint64_t number) {
@@ -34,23 +36,29 @@ static etx_text hex_of(etx_pool* pool, const uint8_t* digest) {
   return out;
 }
 
+// Writes the digest of constant `i`, its type and bytes.
+static void hash_constant(void* argument, size_t i) {
+  const module_hasher* const t = argument;
+  const etx_ir_constant* const constant = &t->module->constants[i];
+  etx_sha256 hash;
+  etx_sha256_init(&hash);
+  add_number(&hash, (uint64_t)constant->dtype);
+  add_number(&hash, constant->rank);
+  for (size_t j = 0; j < constant->rank; ++j) {
+    add_number(&hash, (uint64_t)constant->sizes[j]);
+  }
+  etx_sha256_add(&hash, constant->data.data, constant->data.size);
+  etx_sha256_finish(&hash, t->digests + i * ETX_SHA256_BYTES);
+}
+
 static etx_status name_constants(module_hasher* t) {
   const size_t count = t->module->constant_count;
   etx_text* const names = etx_pool_take(t->pool, count * sizeof *names);
-  if (names == NULL) return ETX_OUT_OF_MEMORY;
+  t->digests = etx_pool_take(t->pool, count * ETX_SHA256_BYTES);
+  if (names == NULL || t->digests == NULL) return ETX_OUT_OF_MEMORY;
+  etx_workers_run(t->workers, hash_constant, t, count);
   for (size_t i = 0; i < count; ++i) {
-    const etx_ir_constant* const constant = &t->module->constants[i];
-    etx_sha256 hash;
-    uint8_t digest[ETX_SHA256_BYTES];
-    etx_sha256_init(&hash);
-    add_number(&hash, (uint64_t)constant->dtype);
-    add_number(&hash, constant->rank);
-    for (size_t j = 0; j < constant->rank; ++j) {
-      add_number(&hash, (uint64_t)constant->sizes[j]);
-    }
-    etx_sha256_add(&hash, constant->data.data, constant->data.size);
-    etx_sha256_finish(&hash, digest);
-    names[i] = hex_of(t->pool, digest);
+    names[i] = hex_of(t->pool, t->digests + i * ETX_SHA256_BYTES);
     if (names[i].data == NULL) return ETX_OUT_OF_MEMORY;
   }
   t->options.tensor_names = names;
@@ -149,11 +157,14 @@ static etx_status add_module(module_hasher* t) {
 }
 
 etx_status etx_ir_fingerprint(const etx_ir_module* module,
+                              const etx_workers* workers,
                               uint8_t out_fingerprint[ETX_SHA256_BYTES]) {
   etx_pool scratch;
   etx_pool_init(&scratch);
-  module_hasher t = {
-      module, &scratch, {{0}, 0, {0}}, {etx_text_of("c"), NULL, NULL}};
+  module_hasher t = {.module = module,
+                     .pool = &scratch,
+                     .options = {etx_text_of("c"), NULL, NULL},
+                     .workers = workers};
   etx_sha256_init(&t.hash);
   const etx_status status = add_module(&t);
   if (status == ETX_OK) etx_sha256_finish(&t.hash, out_fingerprint);

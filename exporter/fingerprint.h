@@ -6,9 +6,12 @@
 
 #include "exporter/ir/ir.h"
 #include "exporter/host/sha256.h"
+#include "exporter/host/workers.h"
 
-// Computes the fingerprint. To be called before any pass has run.
-ETX_MUST_USE etx_status etx_ir_fingerprint(
-    const etx_ir_module* module, uint8_t out_fingerprint[ETX_SHA256_BYTES]);
+// Computes the fingerprint. To be called before any pass has run. `workers`,
+// which may be NULL, share the constants.
+ETX_MUST_USE etx_status
+etx_ir_fingerprint(const etx_ir_module* module, const etx_workers* workers,
+                   uint8_t out_fingerprint[ETX_SHA256_BYTES]);
 
 #endif

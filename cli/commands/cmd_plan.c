@@ -18,6 +18,7 @@
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
 #include "cli/plan/plan_report.h"
+#include "cli/plan/plan_workers.h"
 #include "cli/plan/diagnostic_list.h"
 #include "cli/verify/verify_program.h"
 #include "exporter/export.h"
@@ -384,9 +385,13 @@ static etx_exit run(const plan_options* options) {
     return etx_error_report("plan", layout, found, &plan.diag);
   etx_pool_init(&plan.pool);
   etx_diagnostic_list_init(&plan.problems, options->json);
-  const etx_export_options export_options =
+  etx_export_options export_options =
       make_export_options(options, layout, &plan.diag);
+  etx_plan_workers workers;
+  etx_plan_workers_open(&workers, &plan.pool);
+  export_options.workers = etx_plan_workers_get(&workers);
   const etx_exit code = report(&plan, plan_all(&plan, &export_options));
+  etx_plan_workers_close(&workers);
   etx_pool_close(&plan.pool);
   return code;
 }

@@ -4,6 +4,7 @@
 #define ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
 
 #include "exporter/passes/evaluator.h"
+#include "exporter/host/workers.h"
 #include "exporter/ir/target.h"
 #include "format/base/sink.h"
 
@@ -25,6 +26,7 @@ typedef struct etx_export_options {
   bool pack_weights;      // run the pass pack_weights
   uint64_t pack_budget;   // most bytes of weights that it stores twice
   bool parallel_regions;  // independent regions share no memory
+  const etx_workers* workers;  // threads for work on weights; NULL: none
   bool source_lines;      // store the source lines of instructions
   // Called when a stage begins; `done` of `total` stages are finished. May be
   // NULL.

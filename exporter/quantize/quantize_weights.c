@@ -143,21 +143,56 @@ static float read_element(const etx_ir_constant* from, size_t at) {
   }
 }
 
-static void read_row(const etx_ir_constant* from, size_t row, float* out) {
-  const size_t inner = row_length(from);
-  for (size_t i = 0; i < inner; ++i) {
-    out[i] = read_element(from, row * inner + i);
+// Reads `count` elements of a row.
+static void read_row(const etx_ir_constant* from, size_t at, size_t count,
+                     float* out) {
+  if (from->dtype == ETX_DTYPE_FLOAT32) {
+    memcpy(out, from->data.data + at * sizeof *out, count * sizeof *out);
+    return;
   }
+  for (size_t i = 0; i < count; ++i) out[i] = read_element(from, at + i);
 }
 
-static bool is_in_range(const etx_ir_constant* constant) {
+// Rows are divided among threads. How many parts there are does not depend on
+// the threads, nor does any result on the parts.
+enum { PARTS = 16 };
+
+static size_t first_of_part(size_t count, size_t part) {
+  return count / PARTS * part + count % PARTS * part / PARTS;
+}
+
+// The search for elements out of range.
+typedef struct range_search {
+  const etx_ir_constant* constant;
+  bool is_in_range[PARTS];
+} range_search;
+
+static void search_part(void* argument, size_t part) {
+  enum { PIECE = 512 };
+  range_search* const search = argument;
+  const etx_ir_constant* const constant = search->constant;
   const size_t count = constant->data.size / etx_dtype_bytes(constant->dtype);
-  for (size_t at = 0; at < count; ++at) {
-    const float x = read_element(constant, at);
-    if (!(x >= -ETX_WEIGHT_ROUNDING_LARGEST &&
-          x <= ETX_WEIGHT_ROUNDING_LARGEST)) {
-      return false;
+  const size_t end = first_of_part(count, part + 1);
+  bool is_in_range = true;
+  size_t size = 0;
+  for (size_t at = first_of_part(count, part); at < end; at += size) {
+    float piece[PIECE];
+    size = end - at < PIECE ? end - at : PIECE;
+    read_row(constant, at, size, piece);
+    for (size_t i = 0; i < size; ++i) {
+      is_in_range = is_in_range & (piece[i] >= -ETX_WEIGHT_ROUNDING_LARGEST) &
+                    (piece[i] <= ETX_WEIGHT_ROUNDING_LARGEST);
     }
+  }
+  search->is_in_range[part] = is_in_range;
+}
+
+static bool is_in_range(const weight_quantizer* self,
+                        const etx_ir_constant* constant) {
+  range_search search = {.constant = constant};
+  etx_workers_run(self->context->options->workers, search_part, &search, PARTS);
+  for (size_t i = 0; i < PARTS; ++i) {
+    if (!search.is_in_range[i]) return false;
   }
   return true;
 }
@@ -167,22 +202,60 @@ typedef struct rounded_rows {
   size_t row_bytes;
   float* scales;  // [rows, groups]
   size_t groups;
-  etx_weight_rounding_error error;
+  etx_weight_rounding_error* errors;  // of each row
 } rounded_rows;
+
+// The rounding of a weight.
+typedef struct rounding {
+  const rounded_weight* to;
+  const etx_ir_constant* from;
+  rounded_rows* made;
+  size_t inner;
+  float* floats;  // a row for each part
+} rounding;
 
 static void round_row(const rounded_weight* to, const float* row, size_t inner,
                       size_t at, rounded_rows* out) {
   uint8_t* const integers = out->integers + at * out->row_bytes;
+  etx_weight_rounding_error* const error = &out->errors[at];
   if (to->bits == 8) {
     out->scales[at] =
-        etx_weight_round_int8(row, inner, (int8_t*)integers, &out->error);
+        etx_weight_round_int8(row, inner, (int8_t*)integers, error);
     return;
   }
   for (size_t g = 0; g < out->groups; ++g) {
-    out->scales[at * out->groups + g] =
-        etx_weight_round_int4(row + g * to->group, to->group,
-                              integers + g * to->group / 2, &out->error);
+    out->scales[at * out->groups + g] = etx_weight_round_int4(
+        row + g * to->group, to->group, integers + g * to->group / 2, error);
   }
+}
+
+static void round_part(void* argument, size_t part) {
+  const rounding* const r = argument;
+  const size_t rows = (size_t)r->from->sizes[0], inner = r->inner;
+  const size_t end = first_of_part(rows, part + 1);
+  float* const row = r->floats + part * inner;
+  for (size_t i = first_of_part(rows, part); i < end; ++i) {
+    read_row(r->from, i * inner, inner, row);
+    round_row(r->to, row, inner, i, r->made);
+  }
+}
+
+// Rounds all rows; `scratch` is for what ends with that.
+static etx_status round_rows(const weight_quantizer* self, rounding* r,
+                             etx_pool* scratch, etx_quantized* row) {
+  const size_t rows = (size_t)r->from->sizes[0];
+  etx_weight_rounding_error* const errors =
+      etx_pool_take(scratch, rows * sizeof *errors);
+  r->floats = etx_pool_take(scratch, PARTS * r->inner * sizeof *r->floats);
+  if (errors == NULL || r->floats == NULL) return ETX_OUT_OF_MEMORY;
+  r->made->errors = errors;
+  etx_workers_run(self->context->options->workers, round_part, r, PARTS);
+  row->signal = row->noise = 0;
+  for (size_t i = 0; i < rows; ++i) {
+    row->signal += errors[i].signal;
+    row->noise += errors[i].noise;
+  }
+  return ETX_OK;
 }
 
 static etx_status add_constants(const weight_quantizer* self,
@@ -218,16 +291,13 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
                        .groups = to->bits == 8 ? 1 : inner / to->group};
   made.integers = etx_pool_take(pool, rows * made.row_bytes);
   made.scales = etx_pool_take(pool, rows * made.groups * sizeof(float));
-  float* const floats = etx_pool_take(pool, inner * sizeof(float));
-  if (made.integers == NULL || made.scales == NULL || floats == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  for (size_t i = 0; i < rows; ++i) {
-    read_row(&from, i, floats);
-    round_row(to, floats, inner, i, &made);
-  }
-  row->signal = made.error.signal;
-  row->noise = made.error.noise;
+  if (made.integers == NULL || made.scales == NULL) return ETX_OUT_OF_MEMORY;
+  rounding r = {.to = to, .from = &from, .made = &made, .inner = inner};
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  const etx_status status = round_rows(self, &r, &scratch, row);
+  etx_pool_close(&scratch);
+  ETX_TRY(status);
   row->bytes_after = rows * made.row_bytes + rows * made.groups * sizeof(float);
   ETX_TRY(add_constants(self, to, &from, &made));
   return etx_constant_names_inherit(&self->context->constant_names,
@@ -278,7 +348,8 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
 }
 
 // Why a weight is not rounded; NULL if it is.
-static const char* why_not_rounded(const rounded_weight* w,
+static const char* why_not_rounded(const weight_quantizer* self,
+                                   const rounded_weight* w,
                                    const etx_ir_constant* constant,
                                    const etx_quantize_rule* rule,
                                    etx_text name) {
@@ -297,7 +368,7 @@ static const char* why_not_rounded(const rounded_weight* w,
        !etx_quantize_rule_names(rule, name))) {
     return "is too small";
   }
-  return is_in_range(constant) ? NULL : "has values beyond 1e15 or NaN";
+  return is_in_range(self, constant) ? NULL : "has values beyond 1e15 or NaN";
 }
 
 // True for constants that the report lists. Unnamed constants that no layer
@@ -329,7 +400,7 @@ static etx_status quantize_if_possible(const weight_quantizer* self,
                        .bytes_after = constant->data.size};
   etx_quantize_rule* const rule =
       etx_quantize_rule_of(self->module, names, count);
-  row.reason = why_not_rounded(w, constant, rule, row.name);
+  row.reason = why_not_rounded(self, w, constant, rule, row.name);
   if (row.reason == NULL) {
     choose_kind(w, rule, constant, &row);
     ETX_TRY(round_weight(self, index, &row));

@@ -16,6 +16,7 @@
 #include "cli/json/json_value.h"
 #include "cli/base/mapped_file.h"
 #include "cli/memory/memory_formats.h"
+#include "cli/plan/plan_workers.h"
 #include "cli/plan/plan_report.h"
 #include "cli/plan/diagnostic_list.h"
 #include "cli/verify/verify_program.h"
@@ -106,6 +107,8 @@ static void tell(void* context, const char* stage, size_t done, size_t total) {
 
 static etx_status plan_module(planner_call* plan, etx_ir_module* module,
                               const etx_sink* sink) {
+  etx_plan_workers workers;
+  etx_plan_workers_open(&workers, module->pool);
   const etx_export_options options = {
       .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
       .evaluator = etx_kernel_evaluator(),
@@ -118,9 +121,13 @@ static etx_status plan_module(planner_call* plan, etx_ir_module* module,
       .parallel_regions = plan->in->parallel_regions != 0,
       .progress = plan->in->progress == Py_None ? NULL : tell,
       .progress_context = plan,
+      .workers = etx_plan_workers_get(&workers),
   };
-  return etx_export_plan(module, &options, sink, &plan->report,
-                         &plan->problems.problems, &plan->diag);
+  const etx_status status =
+      etx_export_plan(module, &options, sink, &plan->report,
+                      &plan->problems.problems, &plan->diag);
+  etx_plan_workers_close(&workers);
+  return status;
 }
 
 static etx_status plan_to_file(planner_call* plan, etx_ir_module* module) {

@@ -248,6 +248,7 @@ static etx_status make_report(pipeline* e, etx_export_report* out_report) {
   etx_export_report report = {
       .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
       .method_count = count,
+      .weights = e->module->weights,
       .quantized = e->passes.quantized.items,
       .quantized_count = e->passes.quantized.count,
       .rules = e->module->quantize,
@@ -302,6 +303,17 @@ etx_status etx_export_concurrent(etx_ir_module* module, const char* names,
   }
   size_t at = 0;
   return etx_concurrent_methods_add(module, list, count, &at, diag);
+}
+
+etx_status etx_export_weights(etx_ir_module* module, const char* path,
+                              const char* names) {
+  etx_ir_weights* const weights = &module->weights;
+  weights->path = etx_pool_copy_text(module->pool, etx_text_of(path));
+  weights->names = etx_pool_copy_text(
+      module->pool, etx_text_of(names == NULL ? "" : names));
+  return weights->path.data == NULL || weights->names.data == NULL
+             ? ETX_OUT_OF_MEMORY
+             : ETX_OK;
 }
 
 etx_status etx_export_quantize(etx_ir_module* module, const char* rule,

@@ -52,6 +52,14 @@ ETX_MUST_USE etx_status etx_export_memory(etx_ir_module* module,
 ETX_MUST_USE etx_status etx_export_cap(etx_ir_module* module, const char* cap,
                                        etx_diag* diag);
 
+// Takes the weights from the GGUF file `path` instead of the graphs
+// (read_gguf/gguf_weights.h). `names` is the path of a file with pairs of names,
+// or NULL. To be called before etx_export_read, which reports what is wrong with
+// the files.
+ETX_MUST_USE etx_status etx_export_weights(etx_ir_module* module,
+                                           const char* path,
+                                           const char* names);
+
 // Adds the operators of the application that file `path` describes
 // (format/own_ops). Errors name the file, the line and the column. To be called
 // before etx_export_read.

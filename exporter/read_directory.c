@@ -6,6 +6,7 @@
 #include "exporter/export.h"
 #include "exporter/host/host_file.h"
 #include "exporter/import/import.h"
+#include "exporter/read_gguf/gguf_weights.h"
 #include "exporter/read_yaml/read_program_yaml.h"
 #include "exporter/read_pt2/read_pt2.h"
 #include "exporter/read_yaml/read_yaml.h"
@@ -142,6 +143,9 @@ static etx_status merge(directory_reader* r) {
   uint32_t* overrides = NULL;
   etx_import_mark_mutated(import);
   ETX_TRY(etx_program_file_buffers(&r->program, &overrides));
+  const size_t problems = import->problem_count;
+  ETX_TRY(etx_gguf_weights_read(import, overrides));
+  if (import->problem_count != problems) return keep_valid_methods(import);
   ETX_TRY(etx_import_merge_buffers(import, overrides));
   ETX_TRY(etx_program_file_apply(&r->program));
   if (import->status == ETX_OK) return etx_import_compact(import->module);

@@ -11,6 +11,7 @@
 #include "cli/plan/kernel_evaluator.h"
 #include "cli/plan/operators_option.h"
 #include "cli/plan/size_cap_option.h"
+#include "cli/plan/weights_option.h"
 #include "cli/base/exit_code.h"
 #include "cli/base/input_path.h"
 #include "cli/json/json_value.h"
@@ -41,6 +42,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --memory sram=64K --memory psram=8M\n"
     "  etx plan methods/ -o model.pte --quantize int8 --quantize "
     "'none:*.head'\n"
+    "  etx plan model.pt2 -o model.pte --weights model.gguf\n"
     "  etx plan methods/ -o model.pte --pack\n"
     "  etx plan methods/ -o model.pte --specialize 'T=1,2..16'\n"
     "  etx plan methods/ -o model.pte --specialize T=1 --pack-budget 64M\n"
@@ -78,6 +80,7 @@ typedef struct plan_options {
   etx_option_list memory;
   etx_option_list cap;
   etx_option_list ops;
+  etx_weights_option weights;
   uint64_t unroll;
   etx_option_list quantize;
   etx_option_list specialize;
@@ -247,6 +250,7 @@ static etx_status plan_all(plan_context* plan,
   }
   ETX_TRY(etx_operators_option_apply(&options->ops, &module, &plan->diag));
   ETX_TRY(etx_size_cap_option_apply(&plan->options->cap, &module, &plan->diag));
+  ETX_TRY(etx_weights_option_apply(&options->weights, &module, &plan->diag));
   const etx_status read = etx_export_read(
       &module, plan->options->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -319,7 +323,7 @@ static void warn_of_former_names(const char* passes) {
 
 // True for names that etx plan would read as an input.
 static bool is_input_name(const char* path) {
-  static const char* const ends[] = {".yaml", ".pt2", ".safetensors"};
+  static const char* const ends[] = {".yaml", ".pt2", ".safetensors", ".gguf"};
   if (path == NULL) return false;
   const size_t size = strlen(path);
   for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
@@ -335,8 +339,8 @@ static etx_exit check_outputs(const plan_options* options) {
     if (!is_input_name(paths[i])) continue;
     return etx_usage_error_report(
         "plan",
-        "cannot write '%s': .yaml, .pt2 and .safetensors are names of inputs; "
-        "a program is named .pte",
+        "cannot write '%s': .yaml, .pt2, .safetensors and .gguf are names of "
+        "inputs; a program is named .pte",
         paths[i]);
   }
   if (options->output != NULL && options->header != NULL &&
@@ -433,6 +437,7 @@ int etx_cmd_plan(int argc, char** argv) {
                    "int4w, or none; may be given several times, the last match "
                    "decides",
                    &options.quantize),
+          ETX_WEIGHTS_OPTION(&options.weights),
           ETX_OPERATORS_OPTION(&options.ops),
           ETX_LIST("specialize", 0, "[METHOD:]NAME=N,LOW..HIGH,...",
                    "also plan methods for some sizes alone, T=1,2..16; runs of "

@@ -224,6 +224,28 @@ static json_t* json_of_skipped(const etx_export_report* report) {
   return list;
 }
 
+// What was read from a GGUF file.
+static void print_weights(const etx_export_report* report) {
+  const etx_ir_weights* const from = &report->weights;
+  if (from->path.size == 0) return;
+  printf("weights: %zu tensor%s of %.*s: %.*s\n", from->tensor_count,
+         etx_plural(from->tensor_count), (int)from->path.size, from->path.data,
+         (int)from->types.size, from->types.data);
+  if (from->rounded_count == 0) return;
+  printf("  %zu of them rounded to the float16 or bfloat16 of the graph\n",
+         from->rounded_count);
+}
+
+static json_t* json_of_weights(const etx_ir_weights* from) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "file", etx_json_text(from->path));
+  json_object_set_new(object, "types", etx_json_text(from->types));
+  json_object_set_new(object, "tensors", etx_json_unsigned(from->tensor_count));
+  json_object_set_new(object, "rounded",
+                      etx_json_unsigned(from->rounded_count));
+  return object;
+}
+
 void etx_plan_report_print(const char* path, const etx_export_report* report,
                            bool in_full) {
   const int width = name_width(report);
@@ -251,6 +273,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
          report->state_count, etx_plural(report->state_count));
   printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
          report->constant_count);
+  print_weights(report);
   etx_plan_quantized_print(report, in_full);
   etx_plan_packed_print(report, in_full);
   print_fusions(report, in_full);
@@ -448,6 +471,9 @@ json_t* etx_plan_report_json(const char* path,
   json_object_set_new(root, "packed", etx_plan_packed_json(report));
   json_object_set_new(root, "skipped_variants", json_of_skipped(report));
   json_object_set_new(root, "concurrent", concurrent);
+  if (report->weights.path.size > 0) {
+    json_object_set_new(root, "weights", json_of_weights(&report->weights));
+  }
   if (report->memory_count > 0) {
     json_object_set_new(root, "memories", etx_plan_memories_json(report));
   }

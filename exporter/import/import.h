@@ -39,6 +39,7 @@ typedef struct etx_buffer_declaration {
   uint32_t buffer;
   etx_ir_constant type;  // dtype and sizes; data is not used
   bool is_used;          // some node, output or mutation of the method needs it
+  bool is_parameter;     // a torch.nn.Parameter; false if that is not known
   etx_initial_source source;
   etx_source_location place;
 } etx_buffer_declaration;

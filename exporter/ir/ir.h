@@ -244,6 +244,16 @@ typedef struct etx_size_cap {
   bool is_used;
 } etx_size_cap;
 
+// Weights from a GGUF file (read_gguf/gguf_weights.h).
+typedef struct etx_ir_weights {
+  etx_text path;   // empty: the weights of the graphs are used
+  etx_text names;  // path of a file with pairs of names; empty: none
+  // Set when the file was read:
+  etx_text types;          // "120 q4_K, 49 f32": tensors of each type
+  size_t tensor_count;     // that were used
+  size_t rounded_count;    // of them, rounded to the graph's float16 or bfloat16
+} etx_ir_weights;
+
 // An operator of the application (own_operators.h).
 typedef struct etx_ir_own {
   const etx_own_entry* entry;
@@ -271,6 +281,7 @@ typedef struct etx_ir_module {
   size_t quantize_count, quantize_capacity;
   etx_size_cap* caps;
   size_t cap_count, cap_capacity;
+  etx_ir_weights weights;
   etx_ir_own* own;  // operators of the application
   size_t own_count, own_capacity;
   etx_text* skipped;  // why variants that were asked for are not made

@@ -15,6 +15,7 @@ typedef struct stored_input {
   size_t position;        // in tensor_values
   size_t order;           // among the specs
   bool is_constant;
+  bool is_parameter;
 } stored_input;
 
 typedef struct stored_list {
@@ -116,16 +117,14 @@ static etx_status read_constant_input(etx_pt2_graph* graph,
 // ---------------------------------------------------------------- stored
 
 static etx_status read_stored(etx_pt2_graph* graph, const etx_json* spec,
-                              const char* name_key, bool is_constant,
+                              const char* name_key, stored_input item,
                               stored_list* list) {
   const etx_json* arg = NULL;
-  stored_input item = {0};
   ETX_TRY(etx_pt2_text(graph, spec, name_key, &item.name));
   etx_pt2_set_context(graph, "'%t'", item.name);
   ETX_TRY(etx_pt2_field(graph, spec, "arg", ETX_JSON_OBJECT, &arg));
   ETX_TRY(etx_pt2_text(graph, arg, "name", &item.value_name));
   ETX_TRY(declare_tensor(graph, item.value_name, &item.position));
-  item.is_constant = is_constant;
   item.order = list->count;
   item.entry = etx_json_find(graph->weights, item.name);
   if (item.entry == NULL) {
@@ -201,6 +200,7 @@ static etx_status define_buffer(etx_pt2_graph* graph, const stored_input* item,
   declaration.method = graph->method_index;
   declaration.type = *type;
   declaration.is_used = graph->last_reads[item->position] != 0;
+  declaration.is_parameter = item->is_parameter;
   declaration.source = *source;
   declaration.place = graph->place;
   ETX_TRY(etx_import_declare_buffer(graph->import, item->name, &declaration,
@@ -239,18 +239,21 @@ static etx_status define_stored(etx_pt2_graph* graph, const stored_list* list) {
 
 static etx_status read_input_spec(etx_pt2_graph* graph, size_t index,
                                   stored_list* list) {
+  const stored_input parameter = {.is_parameter = true};
+  const stored_input buffer = {0};
+  const stored_input constant = {.is_constant = true};
   etx_text tag;
   const etx_json* spec = NULL;
   etx_pt2_set_context(graph, "input spec %z", index);
   ETX_TRY(etx_pt2_union(graph, &graph->input_specs->items[index], &tag, &spec));
   if (etx_text_is(tag, "parameter")) {
-    return read_stored(graph, spec, "parameter_name", false, list);
+    return read_stored(graph, spec, "parameter_name", parameter, list);
   }
   if (etx_text_is(tag, "buffer")) {
-    return read_stored(graph, spec, "buffer_name", false, list);
+    return read_stored(graph, spec, "buffer_name", buffer, list);
   }
   if (etx_text_is(tag, "tensor_constant")) {
-    return read_stored(graph, spec, "tensor_constant_name", true, list);
+    return read_stored(graph, spec, "tensor_constant_name", constant, list);
   }
   if (etx_text_is(tag, "user_input")) {
     return read_user_input(graph, etx_json_member(spec, "arg"));

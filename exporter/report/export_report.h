@@ -101,6 +101,7 @@ typedef struct etx_export_report {
   size_t copy_count;
   const etx_fusion* fusions;  // made, and not possible
   size_t fusion_count;
+  etx_ir_weights weights;          // from a GGUF file, if path is not empty
   const etx_quantized* quantized;  // weights, if there are rules
   size_t quantized_count;
   const etx_quantize_rule* rules;  // which weights to quantise

@@ -16,7 +16,7 @@ from ._progress import Progress, progress_callback
 from ._report import Report
 
 TARGETS = ("etx", "executorch")
-_INPUT_SUFFIXES = (".yaml", ".pt2", ".safetensors")
+_INPUT_SUFFIXES = (".yaml", ".pt2", ".safetensors", ".gguf")
 _CLASSES_OF_INPUT = {"BAD_ARGUMENT", "BAD_FILE", "UNSUPPORTED", "MISSING_OPERATOR", "OUT_OF_RANGE"}
 
 
@@ -82,11 +82,26 @@ def _warned_of_idle_rules(report: Report) -> Report:
     return report
 
 
+def _program_path(output: str | os.PathLike[str]) -> Path:
+    """The path of the program, if one can be written there."""
+    final = Path(output)
+    if final.suffix in _INPUT_SUFFIXES:
+        raise _errors.ArgumentError(
+            f"cannot write '{final}': what ends in {', '.join(_INPUT_SUFFIXES)} is read, "
+            "a program ends in .pte"
+        )
+    if not final.absolute().parent.is_dir():
+        raise _errors.NotFoundError(f"there is no directory '{final.absolute().parent}'")
+    return final
+
+
 def plan(
     source: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
     target: str = "etx",
+    weights: str | os.PathLike[str] | None = None,
+    weights_names: str | os.PathLike[str] | None = None,
     quantize: str | Sequence[str] | None = None,
     concurrent: str | Sequence[str] | None = None,
     cap: Mapping[str, int] | None = None,
@@ -109,6 +124,10 @@ def plan(
       source: the directory, or one file.
       output: the program to write, .pte.
       target: "etx", or "executorch" for ExecuTorch's runtime.
+      weights: a GGUF file, whose tensors take the place of the weights of the
+        graphs, by name (docs/gguf.md).
+      weights_names: a file with lines "TENSOR = WEIGHT" for models whose names of
+        tensors etx does not know.
       quantize: rules such as "int8" or "int4:decoder.*", the last that matches
         a weight decides.
       concurrent: groups such as "encode,decode" that may run at the same time.
@@ -151,19 +170,14 @@ def plan(
         raise _errors.ArgumentError(
             f"'specialize' needs target 'etx': the runtime of '{target}' chooses no variants"
         )
+    if weights_names is not None and weights is None:
+        raise _errors.ArgumentError("'weights_names' needs 'weights'")
     if not 0 <= pack_budget < 1 << 63:
         raise _errors.ArgumentError(f"'pack_budget' is {pack_budget}, expected a number of bytes")
     bytes_of(output)  # a path, before anything is made from it
     if not os.path.exists(source):
         raise _errors.NotFoundError(f"there is no '{os.fspath(source)}'")
-    final = Path(output)
-    if final.suffix in _INPUT_SUFFIXES:
-        raise _errors.ArgumentError(
-            f"cannot write '{final}': what ends in {', '.join(_INPUT_SUFFIXES)} is read, "
-            "a program ends in .pte"
-        )
-    if not final.absolute().parent.is_dir():
-        raise _errors.NotFoundError(f"there is no directory '{final.absolute().parent}'")
+    final = _program_path(output)
     with progress_callback(progress) as tell:
         answer = json.loads(
             native().plan(
@@ -171,7 +185,8 @@ def plan(
                 _words(quantize), _words(concurrent),
                 _words([f"{name}={most}" for name, most in (cap or {}).items()]),
                 _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
-                _text(algorithm), source_lines, pack, pack_budget, parallel_regions, tell,
+                _text(algorithm), source_lines, pack, pack_budget, parallel_regions, _text(weights),
+                _text(weights_names), tell,
             )
         )
     if answer["status"] != "OK":

@@ -18,6 +18,8 @@ def plan(
     pack: bool,
     pack_budget: int,
     parallel_regions: bool,
+    weights: bytes | None,
+    weights_names: bytes | None,
     progress: Callable[[str, int, int], object] | None,
     /,
 ) -> str: ...

@@ -39,6 +39,8 @@ typedef struct request {
   const char* passes;
   const char* layout;
   const char* algorithm;
+  const char* weights;        // a GGUF file, or NULL
+  const char* weights_names;  // a file of names for it, or NULL
   int target;
   int source_lines;
   int pack;
@@ -155,6 +157,10 @@ static etx_status plan_all(planner_call* plan) {
     ETX_TRY(etx_export_operators(&module, plan->in->operators.items[i],
                                  &plan->diag));
   }
+  if (plan->in->weights != NULL) {
+    ETX_TRY(etx_export_weights(&module, plan->in->weights,
+                               plan->in->weights_names));
+  }
   const etx_status read = etx_export_read(
       &module, plan->in->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -264,7 +270,7 @@ static bool warn_of_former_names(const char* passes) {
 
 // plan(input, output, target, quantize, concurrent, cap, specialize, operators,
 //      passes, layout, algorithm, source_lines, pack, pack_budget,
-//      parallel_regions, progress)
+//      parallel_regions, weights, weights_names, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
@@ -274,12 +280,13 @@ static PyObject* plan(PyObject* module, PyObject* args) {
   PyObject* specialize = NULL;
   PyObject* operators = NULL;
   if (!PyArg_ParseTuple(
-          args, "yO&iO!O!O!O!O!O&O&O&ppKpO", &in.input, text_or_none,
+          args, "yO&iO!O!O!O!O!O&O&O&ppKpO&O&O", &in.input, text_or_none,
           &in.output, &in.target, &PyTuple_Type, &quantize, &PyTuple_Type,
           &concurrent, &PyTuple_Type, &cap, &PyTuple_Type, &specialize,
           &PyTuple_Type, &operators, text_or_none, &in.passes, text_or_none,
           &in.layout, text_or_none, &in.algorithm, &in.source_lines, &in.pack,
-          &in.pack_budget, &in.parallel_regions, &in.progress) ||
+          &in.pack_budget, &in.parallel_regions, text_or_none, &in.weights,
+          text_or_none, &in.weights_names, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
       !read_words(specialize, &in.specialize) ||

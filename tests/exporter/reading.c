@@ -27,12 +27,20 @@ static void report(void* context, const etx_source_location* place,
 }
 
 void reading_open(reading* r, const char* path) {
+  reading_open_with_weights(r, path, NULL, NULL);
+}
+
+void reading_open_with_weights(reading* r, const char* path,
+                               const char* weights, const char* names) {
   memset(r, 0, sizeof *r);
   etx_pool_init(&r->pool);
   etx_ir_module_init(&r->module, &r->pool);
   etx_diag_init(&r->diag);
   r->problems.report = report;
   r->problems.context = r;
+  if (weights != NULL) {
+    assert_int_equal(etx_export_weights(&r->module, weights, names), ETX_OK);
+  }
   r->status = etx_export_read(&r->module, path, &r->problems, &r->diag);
 }
 

@@ -19,6 +19,9 @@ typedef struct reading {
 
 // Reads a directory or file. The result must be closed.
 void reading_open(reading* r, const char* path);
+// The same with the weights of a GGUF file; `names` may be NULL.
+void reading_open_with_weights(reading* r, const char* path,
+                               const char* weights, const char* names);
 void reading_close(reading* r);
 
 // Fails the test unless the module was read and passes the verifier.

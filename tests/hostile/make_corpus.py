@@ -47,6 +47,57 @@ SAFETENSORS = {
     "seven_bytes": bytes(7),
 }
 
+def gguf(tensors, pairs=b"", count=0, data=b""):
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), count) + pairs + b"".join(tensors)
+    return head + bytes(-len(head) % 32) + data
+
+
+def gguf_text(text):
+    return struct.pack("<Q", len(text)) + text
+
+
+def gguf_tensor(name, sizes, kind, offset):
+    return (gguf_text(name) + struct.pack(f"<I{len(sizes)}Q", len(sizes), *sizes)
+            + struct.pack("<IQ", kind, offset))
+
+
+def gguf_pair(key, kind, value):
+    return gguf_text(key) + struct.pack("<I", kind) + value
+
+
+GGUF = {
+    "good_two_tensors": gguf(
+        [gguf_tensor(b"a", (32, 2), 8, 0), gguf_tensor(b"b", (4,), 1, 96)],
+        gguf_pair(b"n.count", 4, struct.pack("<I", 2))
+        + gguf_pair(b"words", 9, struct.pack("<IQ", 8, 2) + gguf_text(b"x") + gguf_text(b"")),
+        2, bytes(range(104))),
+    "good_k_blocks": gguf(
+        [gguf_tensor(b"q4", (256, 1), 12, 0), gguf_tensor(b"q6", (256, 1), 14, 160)],
+        data=bytes(range(256)) + bytes(114)),
+    "more_tensors_than_bytes": b"GGUF" + struct.pack("<IQQ", 3, 2**63, 0),
+    "arrays_nested_1000_deep": gguf(
+        [], gguf_pair(b"k", 9, struct.pack("<IQ", 9, 1) * 1000), 1),
+    "array_of_2_to_64_bytes": gguf([], gguf_pair(b"k", 9, struct.pack("<IQ", 10, 2**61)), 1),
+    "array_of_empty_arrays_without_end": gguf(
+        [], gguf_pair(b"k", 9, struct.pack("<IQ", 9, 2**60) + struct.pack("<IQ", 9, 0) * 9), 1),
+    "sizes_overflow": gguf([gguf_tensor(b"a", (2**32, 2**32), 0, 0)]),
+    "no_element_in_huge_rows": gguf([gguf_tensor(b"a", (2**62, 0), 0, 0)]),
+    "offset_overflows": gguf([gguf_tensor(b"a", (8,), 0, 2**64 - 32)], data=bytes(32)),
+    "tensors_overlap": gguf(
+        [gguf_tensor(b"a", (16,), 0, 0), gguf_tensor(b"b", (8,), 0, 32)], data=bytes(64)),
+    "name_twice": gguf(
+        [gguf_tensor(b"a", (8,), 0, 0), gguf_tensor(b"a", (8,), 0, 32)], data=bytes(64)),
+    "alignment_of_0": gguf(
+        [gguf_tensor(b"a", (8,), 0, 0)],
+        gguf_pair(b"general.alignment", 4, struct.pack("<I", 0)), 1, bytes(32)),
+    "alignment_of_2_to_31": gguf(
+        [gguf_tensor(b"a", (8,), 0, 0)],
+        gguf_pair(b"general.alignment", 4, struct.pack("<I", 2**31)), 1, bytes(32)),
+    "big_endian": b"GGUF" + struct.pack(">IQQ", 3, 0, 0),
+    "rank_5": gguf([gguf_tensor(b"a", (1,) * 5, 0, 0)], data=bytes(32)),
+    "empty": b"",
+}
+
 JSON = {
     "good_everything": b'{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {"c": {}}}',
     "nested_10000_deep": b"[" * 10000,
@@ -230,8 +281,8 @@ def bundle():
 def main():
     root = pathlib.Path(sys.argv[1])
     for reader, end, files in (
-            ("safetensors", "safetensors", SAFETENSORS), ("json", "json", JSON),
-            ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2()),
+            ("safetensors", "safetensors", SAFETENSORS), ("gguf", "gguf", GGUF),
+            ("json", "json", JSON), ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2()),
             ("ptd", "ptd", ptd()), ("bundle", "bpte", bundle())):
         folder = root / reader
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import DATA
 
 torch = pytest.importorskip("torch")
 hf = pytest.importorskip("transformers")
+safetensors = pytest.importorskip("safetensors.torch")
 
 import etx
 import etx.hf
@@ -338,3 +340,79 @@ def test_messages_say_what_to_try(tmp_path):
     )))
     with pytest.raises(etx.UnsupportedError, match="computes other logits over a cache of fixed size"):
         etx.hf.export(local)
+
+
+# Weights from GGUF files. tests/data/gguf/make.py wrote the files; NAME.safetensors has the
+# weights that transformers reads from NAME.gguf.
+GGUF = DATA / "gguf"
+GGUF_SIZES = dict(
+    vocab_size=48, hidden_size=32, intermediate_size=64, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=64, attn_implementation="eager",
+)
+
+
+class Logits(torch.nn.Module):
+    """A causal language model that returns logits only."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.language = model
+
+    def forward(self, tokens):
+        return self.language(tokens, use_cache=False).logits
+
+
+def gguf_configs():
+    return {
+        "llama": hf.LlamaConfig(
+            **GGUF_SIZES, num_hidden_layers=2, attention_bias=True, tie_word_embeddings=False),
+        "qwen2": hf.Qwen2Config(
+            **GGUF_SIZES, num_hidden_layers=1, tie_word_embeddings=True),
+        "gpt2": hf.GPT2Config(
+            vocab_size=48, n_embd=32, n_layer=1, n_head=4, n_positions=64,
+            attn_implementation="eager"),
+    }
+
+
+@pytest.fixture(scope="module", params=["llama", "qwen2", "gpt2"])
+def exported(request):
+    """(name, a model with random weights, tokens, the exported model)."""
+    torch.manual_seed(5)
+    language = hf.AutoModelForCausalLM.from_config(gguf_configs()[request.param])
+    module = Logits(language.eval())
+    tokens = torch.arange(7)[None] * 5 % 48
+    with torch.no_grad():
+        return request.param, module, tokens, etx.export(module, {"forward": (tokens,)})
+
+
+def test_a_file_of_another_model_is_refused_with_all_names(exported, tmp_path):
+    name, module, _, program = exported
+    other = "llama" if name == "gpt2" else "gpt2"
+    with pytest.raises(etx.ExportError) as caught:
+        program.plan(tmp_path / "m.pte", weights=GGUF / f"{other}.gguf")
+    named = "".join(problem["message"] for problem in caught.value.problems)
+    # Of two names of one tensor, the graph has one.
+    weights = [key for key, value in module.named_parameters() if value.shape[0] != 48]
+    assert len(weights) > 5
+    assert [key for key in weights if f"'{key}'" not in named] == []
+    assert not (tmp_path / "m.pte").exists()
+
+
+def test_logits_are_those_of_pytorch_with_the_weights_of_the_file(exported, tmp_path):
+    name, module, tokens, program = exported
+    report = program.plan(tmp_path / "m.pte", weights=GGUF / f"{name}.gguf")
+    state = safetensors.load_file(GGUF / f"{name}.safetensors")
+    assert not module.language.load_state_dict(state, strict=False).unexpected_keys
+    with torch.no_grad():
+        wanted = module(tokens)
+    got = etx.load(tmp_path / "m.pte").session().forward(tokens)
+    torch.testing.assert_close(torch.as_tensor(got), wanted, rtol=1e-5, atol=1e-5)
+    assert report["weights"]["rounded"] == 0
+    assert report["weights"]["tensors"] > 10
+
+
+def test_names_need_weights(tmp_path):
+    with pytest.raises(etx.ArgumentError, match="'weights_names' needs 'weights'"):
+        etx.plan(GGUF / "llama.yaml", tmp_path / "m.pte", weights_names="names.txt")
+    with pytest.raises(etx.ArgumentError, match="is read, a program ends in .pte"):
+        etx.plan(GGUF / "llama.yaml", tmp_path / "m.gguf", weights=GGUF / "llama.gguf")

@@ -1,6 +1,7 @@
 #include "exporter/quantize/weight_rounding.h"
 
 #include <float.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LARGEST_INT8 = 127, LANES = 8 };
@@ -119,6 +120,31 @@ static double find_scale(const float* group, size_t count, float largest,
   return scale;
 }
 
+// True if all numbers of the group are integers in -8..7 times `scale`,
+// exactly.
+static bool is_on_grid(const float* group, size_t count, float scale,
+                       float* integers) {
+  for (size_t i = 0; i < count; ++i) {
+    const float q = round_to_even(group[i] / scale);
+    if (q < -8 || q > 7 || q * scale != group[i]) return false;
+    integers[i] = q;
+  }
+  return true;
+}
+
+// Finds the scale of a group that was int4 before and is not to be rounded a
+// second time, such as q4_0 of a GGUF file: the largest number divided by one
+// of the integers. 0 if there is no such scale.
+static float find_grid(const float* group, size_t count, float largest,
+                       float* integers) {
+  for (int q = 8; q > 0; --q) {
+    const float negative = -largest / (float)q, positive = largest / (float)q;
+    if (is_on_grid(group, count, negative, integers)) return negative;
+    if (is_on_grid(group, count, positive, integers)) return positive;
+  }
+  return 0;
+}
+
 float etx_weight_round_int4(const float* group, size_t count, uint8_t* out,
                             etx_weight_rounding_error* error) {
   // For smaller magnitudes target / largest may overflow.
@@ -127,7 +153,10 @@ float etx_weight_round_int4(const float* group, size_t count, uint8_t* out,
   const float largest = largest_of(group, count);
   float scale = 1;
   if (magnitude(largest) >= least) {
-    scale = (float)find_scale(group, count, largest, integers);
+    scale = find_grid(group, count, largest, integers);
+    if (scale == 0) {
+      scale = (float)find_scale(group, count, largest, integers);
+    }
   }
   for (size_t i = 0; i < count; i += 2) {
     const int even = (int)integers[i] + 8, odd = (int)integers[i + 1] + 8;

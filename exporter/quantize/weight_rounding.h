@@ -7,7 +7,8 @@
 //
 // The int8 scale is the largest magnitude of the row divided by 127. The int4
 // scale is chosen from a few candidates by the smallest sum of squared errors.
-// It may be negative: -8 then stands for the largest positive number.
+// It may be negative: -8 then stands for the largest positive number. A group
+// that is integers in -8..7 times one scale keeps them exactly.
 //
 // The code uses only operations whose results IEEE 754 defines exactly, in a
 // fixed order, so every compiler produces the same bytes.

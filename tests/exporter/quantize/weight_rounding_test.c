@@ -114,6 +114,29 @@ static void representable_numbers_are_exact(void** state) {
   assert_true(error.noise == 0);
 }
 
+// Groups that were int4 before, with scales of 11 bits as in float16.
+static void int4_is_not_rounded_a_second_time(void** state) {
+  (void)state;
+  for (uint32_t seed = 1; seed < 400; ++seed) {
+    float group[32];
+    uint8_t q[16];
+    uint32_t random = seed;
+    etx_weight_rounding_error error = {0, 0};
+    const float scale = (float)(1024 + (int)(seed * 37 % 1024)) * 0x1p-16f *
+                        (seed % 2 == 0 ? 1.0f : -1.0f);
+    const int least = -8 + (int)(seed / 4 % 4);  // -8 need not occur
+    for (size_t i = 0; i < 32; ++i) {
+      random = random * 1664525u + 1013904223u;
+      group[i] = (float)(least + (int)(random >> 16) % (8 - least)) * scale;
+    }
+    const float found = etx_weight_round_int4(group, 32, q, &error);
+    assert_true(error.noise == 0);
+    for (size_t i = 0; i < 32; ++i) {
+      assert_true((float)nibble(q, i) * found == group[i]);
+    }
+  }
+}
+
 static void extreme_numbers_are_rounded(void** state) {
   (void)state;
   static const float values[] = {0.0f,     -0.0f,  1e-45f, -1e-40f,
@@ -164,6 +187,7 @@ int main(void) {
       cmocka_unit_test(int8_is_within_half_a_step),
       cmocka_unit_test(int4_reports_its_error_and_beats_plain_rounding),
       cmocka_unit_test(representable_numbers_are_exact),
+      cmocka_unit_test(int4_is_not_rounded_a_second_time),
       cmocka_unit_test(extreme_numbers_are_rounded),
       cmocka_unit_test(golden_bytes),
   };

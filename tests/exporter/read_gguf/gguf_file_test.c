@@ -36,9 +36,10 @@ typedef struct gguf_bytes {
   size_t size;
 } gguf_bytes;
 
+// A little-endian number, and zeros behind its 8 bytes.
 static void put(gguf_bytes* out, uint64_t number, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) {
-    out->data[out->size++] = (uint8_t)(number >> 8 * i);
+    out->data[out->size++] = i < 8 ? (uint8_t)(number >> 8 * i) : 0;
   }
 }
 

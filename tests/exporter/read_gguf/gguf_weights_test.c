@@ -14,6 +14,8 @@
 
 #include "exporter/host/host_file.h"
 #include "exporter/import/safetensors.h"
+#include "exporter/quantize/weight_rounding.h"
+#include "exporter/read_gguf/gguf_file.h"
 #include "tests/exporter/reading.h"
 
 #define GGUF ETX_TEST_DATA "/gguf/"
@@ -139,6 +141,45 @@ static void values_of_the_graph_are_replaced(void** state) {
   done();
 }
 
+// The integers and scales that --quantize int4/32 finds are those of the file.
+static void q4_0_becomes_int4_as_it_lies(void** state) {
+  enum { BLOCK = 18, COUNT = 32 };
+  (void)state;
+  etx_gguf_file file;
+  etx_bytes bytes;
+  uint32_t index = 0;
+  reading_open_with_weights(&r, GGUF "types.yaml", GGUF "types.gguf", NULL);
+  assert_int_equal(etx_file_read(&r.pool, GGUF "types.gguf", &bytes, NULL),
+                   ETX_OK);
+  assert_int_equal(etx_gguf_open(&file, &r.pool, etx_text_of(""), bytes, NULL),
+                   ETX_OK);
+  const etx_text name = etx_text_of("q4_0.weight");
+  assert_true(etx_ir_find_buffer(&r.module, name, &index));
+  const etx_bytes blocks = etx_gguf_find(&file, name)->data;
+  const etx_bytes values =
+      r.module.constants[r.module.buffers[index].initial].data;
+  etx_weight_rounding_error error = {0, 0};
+  for (size_t b = 0; b < blocks.size / BLOCK; ++b) {
+    const uint8_t* const block = blocks.data + b * BLOCK;
+    float group[COUNT];
+    uint8_t packed[COUNT / 2];
+    memcpy(group, values.data + b * sizeof group, sizeof group);
+    const float scale = etx_weight_round_int4(group, COUNT, packed, &error);
+    const int scale_in_file = block[0] | block[1] << 8;
+    for (size_t i = 0; i < COUNT; ++i) {
+      const int q = packed[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15;
+      const int in_file = block[2 + i % 16] >> i / 16 * 4 & 15;
+      assert_true((float)(q - 8) * scale == group[i]);
+      // The signs of integers and scale may both be the other ones.
+      if (scale_in_file != 0) {
+        assert_int_equal(abs(q - 8), abs(in_file - 8));
+      }
+    }
+  }
+  assert_true(error.noise == 0);
+  reading_close(&r);
+}
+
 // ---------------------------------------------------------------- problems
 
 static void all_that_does_not_fit_is_reported(void** state) {
@@ -246,6 +287,7 @@ int main(void) {
       cmocka_unit_test(models_have_the_weights_of_transformers),
       cmocka_unit_test(rounded_tensors_are_counted),
       cmocka_unit_test(values_of_the_graph_are_replaced),
+      cmocka_unit_test(q4_0_becomes_int4_as_it_lies),
       cmocka_unit_test(all_that_does_not_fit_is_reported),
       cmocka_unit_test(missing_weights_have_the_name_that_was_expected),
       cmocka_unit_test(names_that_fit_twice_are_refused),

@@ -249,9 +249,10 @@ typedef struct etx_ir_weights {
   etx_text path;   // empty: the weights of the graphs are used
   etx_text names;  // path of a file with pairs of names; empty: none
   // Set when the file was read:
-  etx_text types;          // "120 q4_K, 49 f32": tensors of each type
-  size_t tensor_count;     // that were used
-  size_t rounded_count;    // of them, rounded to the graph's float16 or bfloat16
+  etx_text types;        // "120 q4_K, 49 f32": tensors of each type
+  size_t tensor_count;   // of the file
+  size_t rounded_count;  // of weights that float16 or bfloat16 of the graph
+                         // changed
 } etx_ir_weights;
 
 // An operator of the application (own_operators.h).

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exporter/read_gguf/gguf_file.h"
+#include "tests/exporter/read_gguf/gguf_bytes.h"
 
 static etx_pool pool;
 static etx_diag diag;
@@ -27,52 +28,6 @@ static int tear_down(void** state) {
   (void)state;
   etx_pool_close(&pool);
   return 0;
-}
-
-// ---------------------------------------------------------------- writing
-
-typedef struct gguf_bytes {
-  uint8_t data[1024];
-  size_t size;
-} gguf_bytes;
-
-// A little-endian number, and zeros behind its 8 bytes.
-static void put(gguf_bytes* out, uint64_t number, size_t bytes) {
-  for (size_t i = 0; i < bytes; ++i) {
-    out->data[out->size++] = i < 8 ? (uint8_t)(number >> 8 * i) : 0;
-  }
-}
-
-static void put_text(gguf_bytes* out, const char* text) {
-  put(out, strlen(text), 8);
-  memcpy(out->data + out->size, text, strlen(text));
-  out->size += strlen(text);
-}
-
-static gguf_bytes header(uint64_t tensors, uint64_t pairs) {
-  gguf_bytes out = {.size = 4};
-  memcpy(out.data, "GGUF", 4);
-  put(&out, 3, 4);
-  put(&out, tensors, 8);
-  put(&out, pairs, 8);
-  return out;
-}
-
-// A matrix of f32 unless stated otherwise; sizes innermost first.
-static void put_tensor(gguf_bytes* out, const char* name, uint64_t inner,
-                       uint64_t rows, uint32_t type, uint64_t offset) {
-  put_text(out, name);
-  put(out, 2, 4);
-  put(out, inner, 8);
-  put(out, rows, 8);
-  put(out, type, 4);
-  put(out, offset, 8);
-}
-
-// Pads to the alignment and adds `size` bytes.
-static void put_data(gguf_bytes* out, size_t size) {
-  while (out->size % 32 != 0) put(out, 0, 1);
-  for (size_t i = 0; i < size; ++i) put(out, i + 1, 1);
 }
 
 static etx_status open_bytes(const gguf_bytes* bytes) {
@@ -93,30 +48,30 @@ static void assert_refused(const gguf_bytes* bytes, etx_status status,
 
 static void metadata_and_tensors_are_found(void** state) {
   (void)state;
-  gguf_bytes bytes = header(2, 4);
-  put_text(&bytes, "n");
-  put(&bytes, 4, 4);  // uint32
-  put(&bytes, 70000, 4);
-  put_text(&bytes, "negative");
-  put(&bytes, 1, 4);  // int8
-  put(&bytes, 0xFF, 1);
-  put_text(&bytes, "word");
-  put(&bytes, 8, 4);
-  put_text(&bytes, "text");
-  put_text(&bytes, "nested");
-  put(&bytes, 9, 4);  // an array of
-  put(&bytes, 9, 4);  // arrays: one of two texts, one of three int16
-  put(&bytes, 2, 8);
-  put(&bytes, 8, 4);
-  put(&bytes, 2, 8);
-  put_text(&bytes, "a");
-  put_text(&bytes, "");
-  put(&bytes, 3, 4);
-  put(&bytes, 3, 8);
-  put(&bytes, 0, 6);
-  put_tensor(&bytes, "z", 3, 2, 0, 0);
-  put_tensor(&bytes, "a", 32, 1, 8, 32);
-  put_data(&bytes, 32 + 34);
+  gguf_bytes bytes = gguf_header(2, 4);
+  gguf_put_text(&bytes, "n");
+  gguf_put(&bytes, 4, 4);  // uint32
+  gguf_put(&bytes, 70000, 4);
+  gguf_put_text(&bytes, "negative");
+  gguf_put(&bytes, 1, 4);  // int8
+  gguf_put(&bytes, 0xFF, 1);
+  gguf_put_text(&bytes, "word");
+  gguf_put(&bytes, 8, 4);
+  gguf_put_text(&bytes, "text");
+  gguf_put_text(&bytes, "nested");
+  gguf_put(&bytes, 9, 4);  // an array of
+  gguf_put(&bytes, 9, 4);  // arrays: one of two texts, one of three int16
+  gguf_put(&bytes, 2, 8);
+  gguf_put(&bytes, 8, 4);
+  gguf_put(&bytes, 2, 8);
+  gguf_put_text(&bytes, "a");
+  gguf_put_text(&bytes, "");
+  gguf_put(&bytes, 3, 4);
+  gguf_put(&bytes, 3, 8);
+  gguf_put(&bytes, 0, 6);
+  gguf_put_tensor(&bytes, "z", 3, 2, 0, 0);
+  gguf_put_tensor(&bytes, "a", 32, 1, 8, 32);
+  gguf_put_data(&bytes, 32 + 34);
   if (open_bytes(&bytes) != ETX_OK) fail_msg("%s", diag.text);
   uint64_t number = 0;
   etx_text text;
@@ -143,52 +98,52 @@ static void metadata_and_tensors_are_found(void** state) {
 
 static void headers_are_checked(void** state) {
   (void)state;
-  gguf_bytes bytes = header(0, 0);
+  gguf_bytes bytes = gguf_header(0, 0);
   assert_int_equal(open_bytes(&bytes), ETX_OK);
   bytes.data[0] = 'g';
   assert_refused(&bytes, ETX_BAD_FILE, "is not a GGUF file");
-  bytes = header(0, 0);
+  bytes = gguf_header(0, 0);
   bytes.data[4] = 1;
   assert_refused(&bytes, ETX_UNSUPPORTED, "version 1, expected 2 or 3");
   bytes.data[4] = 0;
   bytes.data[7] = 3;
   assert_refused(&bytes, ETX_UNSUPPORTED, "big-endian");
-  bytes = header(UINT64_MAX, 0);
+  bytes = gguf_header(UINT64_MAX, 0);
   assert_refused(&bytes, ETX_BAD_FILE, "more than its 24 bytes can have");
-  bytes = header(0, UINT64_C(1) << 60);
+  bytes = gguf_header(0, UINT64_C(1) << 60);
   assert_refused(&bytes, ETX_BAD_FILE, "more than its 24 bytes can have");
 }
 
 static void metadata_is_checked(void** state) {
   (void)state;
-  gguf_bytes bytes = header(0, 1);
-  put_text(&bytes, "k");
-  put(&bytes, 13, 4);  // no such type
-  put(&bytes, 0, 16);
+  gguf_bytes bytes = gguf_header(0, 1);
+  gguf_put_text(&bytes, "k");
+  gguf_put(&bytes, 13, 4);  // no such type
+  gguf_put(&bytes, 0, 16);
   assert_refused(&bytes, ETX_BAD_FILE, "the value of 'k' at byte 37");
-  bytes = header(0, 1);
-  put_text(&bytes, "k");
-  put(&bytes, 9, 4);  // array of more uint64 than 64 bits count
-  put(&bytes, 10, 4);
-  put(&bytes, UINT64_MAX / 4, 8);
+  bytes = gguf_header(0, 1);
+  gguf_put_text(&bytes, "k");
+  gguf_put(&bytes, 9, 4);  // array of more uint64 than 64 bits count
+  gguf_put(&bytes, 10, 4);
+  gguf_put(&bytes, UINT64_MAX / 4, 8);
   assert_refused(&bytes, ETX_BAD_FILE, "the value of 'k'");
-  bytes = header(0, 1);
-  put_text(&bytes, "k");
-  put(&bytes, 9, 4);
+  bytes = gguf_header(0, 1);
+  gguf_put_text(&bytes, "k");
+  gguf_put(&bytes, 9, 4);
   for (size_t i = 0; i < 40; ++i) {  // arrays of arrays of arrays
-    put(&bytes, 9, 4);
-    put(&bytes, 1, 8);
+    gguf_put(&bytes, 9, 4);
+    gguf_put(&bytes, 1, 8);
   }
   assert_refused(&bytes, ETX_BAD_FILE, "nested too deep");
-  bytes = header(0, 1);
-  put(&bytes, UINT64_MAX, 8);  // a key of that length
-  put(&bytes, 0, 16);
+  bytes = gguf_header(0, 1);
+  gguf_put(&bytes, UINT64_MAX, 8);  // a key of that length
+  gguf_put(&bytes, 0, 16);
   assert_refused(&bytes, ETX_BAD_FILE, "a key of the metadata does not end");
-  bytes = header(0, 2);
+  bytes = gguf_header(0, 2);
   for (size_t i = 0; i < 2; ++i) {
-    put_text(&bytes, "twice");
-    put(&bytes, 7, 4);
-    put(&bytes, 1, 1);
+    gguf_put_text(&bytes, "twice");
+    gguf_put(&bytes, 7, 4);
+    gguf_put(&bytes, 1, 1);
   }
   assert_refused(&bytes, ETX_BAD_FILE, "has the key 'twice' twice");
 }
@@ -197,19 +152,19 @@ static void alignments_are_checked(void** state) {
   static const uint32_t wrong[] = {0, 3, 96};
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
-    gguf_bytes bytes = header(0, 1);
-    put_text(&bytes, "general.alignment");
-    put(&bytes, 4, 4);
-    put(&bytes, wrong[i], 4);
+    gguf_bytes bytes = gguf_header(0, 1);
+    gguf_put_text(&bytes, "general.alignment");
+    gguf_put(&bytes, 4, 4);
+    gguf_put(&bytes, wrong[i], 4);
     assert_refused(&bytes, ETX_BAD_FILE, "should be a power of two");
   }
 }
 
 static gguf_bytes one_tensor(uint64_t inner, uint64_t rows, uint32_t type,
                              uint64_t offset) {
-  gguf_bytes bytes = header(1, 0);
-  put_tensor(&bytes, "t", inner, rows, type, offset);
-  put_data(&bytes, 64);
+  gguf_bytes bytes = gguf_header(1, 0);
+  gguf_put_tensor(&bytes, "t", inner, rows, type, offset);
+  gguf_put_data(&bytes, 64);
   return bytes;
 }
 
@@ -237,24 +192,24 @@ static void tensors_are_checked(void** state) {
   assert_refused(&bytes, ETX_UNSUPPORTED, "has type iq4_xs");
   bytes = one_tensor(4, 2, 77, 0);
   assert_refused(&bytes, ETX_UNSUPPORTED, "a type with number 77");
-  bytes = header(1, 0);
-  put_text(&bytes, "t");
-  put(&bytes, 5, 4);
-  put(&bytes, 0, 60);
+  bytes = gguf_header(1, 0);
+  gguf_put_text(&bytes, "t");
+  gguf_put(&bytes, 5, 4);
+  gguf_put(&bytes, 0, 60);
   assert_refused(&bytes, ETX_BAD_FILE, "has 5 dimensions");
 }
 
 static void tensors_are_apart_and_have_names_of_their_own(void** state) {
   (void)state;
-  gguf_bytes bytes = header(2, 0);
-  put_tensor(&bytes, "a", 4, 3, 0, 0);  // 48 bytes
-  put_tensor(&bytes, "b", 4, 2, 0, 32);
-  put_data(&bytes, 64);
+  gguf_bytes bytes = gguf_header(2, 0);
+  gguf_put_tensor(&bytes, "a", 4, 3, 0, 0);  // 48 bytes
+  gguf_put_tensor(&bytes, "b", 4, 2, 0, 32);
+  gguf_put_data(&bytes, 64);
   assert_refused(&bytes, ETX_BAD_FILE, "tensors 'a' and 'b' overlap");
-  bytes = header(2, 0);
-  put_tensor(&bytes, "a", 4, 2, 0, 0);
-  put_tensor(&bytes, "a", 4, 2, 0, 32);
-  put_data(&bytes, 64);
+  bytes = gguf_header(2, 0);
+  gguf_put_tensor(&bytes, "a", 4, 2, 0, 0);
+  gguf_put_tensor(&bytes, "a", 4, 2, 0, 32);
+  gguf_put_data(&bytes, 64);
   assert_refused(&bytes, ETX_BAD_FILE, "two tensors are named 'a'");
 }
 

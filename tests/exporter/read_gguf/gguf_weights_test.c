@@ -16,6 +16,7 @@
 #include "exporter/import/safetensors.h"
 #include "exporter/quantize/weight_rounding.h"
 #include "exporter/read_gguf/gguf_file.h"
+#include "tests/exporter/read_gguf/gguf_bytes.h"
 #include "tests/exporter/reading.h"
 
 #define GGUF ETX_TEST_DATA "/gguf/"
@@ -271,6 +272,42 @@ static void files_that_are_missing_are_reported(void** state) {
   done();
 }
 
+// Reads a graph with the weights of a file in memory.
+static void read_bytes(const char* graph, const gguf_bytes* bytes) {
+  static char path[300];
+  scratch_directory weights;
+  scratch_directory_make(&weights);
+  scratch_write(&weights, "m.gguf", bytes->data, bytes->size);
+  snprintf(path, sizeof path, "%s/m.gguf", weights.path);
+  read_text(graph, path, NULL);
+  scratch_directory_remove(&weights);
+}
+
+static void metadata_that_is_needed_is_reported(void** state) {
+  static const char query[] =
+      "buffers: [{name: layers.0.self_attn.q_proj.weight, type: "
+      "\"float32[8, 2]\"}]\noutputs: [layers.0.self_attn.q_proj.weight]\n";
+  (void)state;
+  gguf_bytes bytes = gguf_header(1, 1);
+  gguf_put_text(&bytes, "general.architecture");
+  gguf_put(&bytes, 8, 4);
+  gguf_put_text(&bytes, "llama");
+  gguf_put_tensor(&bytes, "blk.0.attn_q.weight", 2, 8, 0, 0);
+  gguf_put_data(&bytes, 64);
+  read_bytes(query, &bytes);
+  assert_problem(&r,
+                 "the metadata should have 'llama.attention.head_count', "
+                 "one number above 0");
+  done();
+  bytes = gguf_header(0, 1);
+  gguf_put_text(&bytes, "split.count");
+  gguf_put(&bytes, 2, 4);  // uint16
+  gguf_put(&bytes, 3, 2);
+  read_bytes(query, &bytes);
+  assert_problem(&r, "the file is one of 3 parts of a model: merge them first");
+  done();
+}
+
 // A parameter of a .pt2 archive needs no certain name.
 static void parameters_of_archives_are_needed(void** state) {
   (void)state;
@@ -293,6 +330,7 @@ int main(void) {
       cmocka_unit_test(names_that_fit_twice_are_refused),
       cmocka_unit_test(lines_of_names_are_checked),
       cmocka_unit_test(files_that_are_missing_are_reported),
+      cmocka_unit_test(metadata_that_is_needed_is_reported),
       cmocka_unit_test(parameters_of_archives_are_needed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

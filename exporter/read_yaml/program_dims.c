@@ -29,6 +29,13 @@ etx_status etx_program_find_method(etx_program_file* program,
   }
   if (best == NULL) {
     char hint[96];
+    uint32_t unused = 0;
+    if (etx_ir_find_method(module, first, &unused)) {
+      return etx_yaml_fail(key, diag,
+                           "expected the name of a value after the method, "
+                           "'%t.NAME', found '%t'",
+                           first, key->text);
+    }
     return etx_yaml_fail(key, diag, "there is no method '%t'%s", first,
                          etx_nearest_hint(&nearest, hint, sizeof hint));
   }

@@ -258,6 +258,9 @@ static void dims_tighten_bounds(void** state) {
                  "method 'encode' has no input 'yy', did you mean 'y'");
   assert_refused("dims: {\"encod.y[0]\": {max: 2}}\n",
                  "there is no method 'encod', did you mean 'encode'");
+  assert_refused("dims: {encode: {max: 2}}\n",
+                 "expected the name of a value after the method, "
+                 "'encode.NAME', found 'encode'");
   assert_refused("dims: {\"encode.y[]\": {max: 2}}\n",
                  "should have the form method.input[dimension]");
 }

@@ -7,6 +7,7 @@
 #   scripts/setup.sh browser  only the packages for the tests of pages
 #   scripts/setup.sh boards   only the packages for examples/boards
 #   scripts/setup.sh wasm     only the packages for WebAssembly
+#   scripts/setup.sh fuzz     the packages for tests, and libFuzzer
 #   scripts/setup.sh docs     only the packages for the API reference
 set -euo pipefail
 
@@ -21,12 +22,13 @@ case ${1:-build} in
                     gcc-aarch64-linux-gnu picolibc-aarch64-linux-gnu cmake python3) ;;
   wasm) packages=(clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32 wasi-libc cmake ninja-build
                   nodejs chromium fonts-dejavu-core python3) ;;
+  fuzz) packages+=("${for_tests[@]}" clang libclang-rt-14-dev) ;;
   docs) packages=(cmake doxygen python3 python3-venv) ;;
   ci) packages+=("${for_tests[@]}" clang clang-tidy lld libc6-dbg qemu-user python3-venv rustc
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;
-  *) echo "setup.sh: unknown set '$1', expected build, test, ci, browser, boards, wasm or docs" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown set '$1', expected build, test, ci, browser, boards, wasm, fuzz or docs" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -9,6 +9,7 @@
 #include "runtime/method.h"
 #include "shared_memory/shared_memory.h"
 #include "tests/format/fixtures/program_walk.h"
+#include "tests/hostile/hostile_random.h"
 #include "tests/support/assert_message.h"
 
 // The most memory for a file. It is enough for every sample, and small enough
@@ -77,9 +78,27 @@ static bool fixed_value(const etx_pte_value* from, etx_value* out) {
   }
 }
 
-// Gives input `index` zeros, with the largest sizes or with the smallest sizes
-// that are not empty.
-static bool set_input(attempt* a, size_t index, bool is_small) {
+// What the inputs of a run are.
+typedef struct input_choice {
+  bool is_small;  // the smallest sizes that are not empty, not the largest
+  bool is_mixed;  // bytes of all kinds, not zeros
+} input_choice;
+
+// Elements that are large, negative, not a number, or no truth value.
+static void fill(etx_bytes_mut bytes, bool is_mixed) {
+  hostile_random random = hostile_random_of(bytes.size, 1);
+  memset(bytes.data, 0, bytes.size);
+  for (size_t i = 0; is_mixed && i < bytes.size; i += 4) {
+    static const uint32_t words[] = {0,          1,          2,
+                                     0xffffffff, 0x7fc00000, 0x3f800000,
+                                     0xff7fffff, 0x80000000, 0x7f0102fe};
+    const uint32_t word =
+        words[hostile_below(&random, sizeof words / sizeof *words)];
+    memcpy(bytes.data + i, &word, bytes.size - i < 4 ? bytes.size - i : 4);
+  }
+}
+
+static bool set_input(attempt* a, size_t index, input_choice choice) {
   etx_port_info info;
   if (etx_program_input_at(a->program, a->name, index, &info, NULL) != ETX_OK) {
     return false;
@@ -94,13 +113,14 @@ static bool set_input(attempt* a, size_t index, bool is_small) {
   etx_tensor tensor = {NULL, sizes, NULL, bound->rank, bound->dtype};
   for (size_t i = 0; i < bound->rank; ++i) {
     const bool varies = bound->dynamism != ETX_PTE_STATIC;
-    sizes[i] = is_small && varies && bound->sizes[i] > 0 ? 1 : bound->sizes[i];
+    sizes[i] =
+        choice.is_small && varies && bound->sizes[i] > 0 ? 1 : bound->sizes[i];
   }
   const size_t bytes = etx_tensor_bytes(&tensor);
   if (bytes > MOST_BYTES) return false;
   free(a->inputs[index].data);
   a->inputs[index] = take(bytes);
-  memset(a->inputs[index].data, 0, bytes);
+  fill(a->inputs[index], choice.is_mixed);
   tensor.data = a->inputs[index].data;
   return etx_method_set_input(&a->method, index, &tensor, NULL) == ETX_OK;
 }
@@ -119,9 +139,9 @@ static void read_output(const etx_value* value) {
   for (size_t i = 0; i < size; ++i) seen += bytes[i];
 }
 
-static void run(attempt* a, bool is_small, hostile_counts* counts) {
+static void run(attempt* a, input_choice choice, hostile_counts* counts) {
   for (size_t i = 0; i < a->input_count; ++i) {
-    if (set_input(a, i, is_small)) continue;
+    if (set_input(a, i, choice)) continue;
     ++counts->stopped;
     return;
   }
@@ -148,8 +168,9 @@ static void load(attempt* a, const etx_planned_memory* state,
   a->input_count = a->method.input_count;
   a->inputs = calloc(a->input_count + 1, sizeof *a->inputs);
   if (a->inputs == NULL) abort();
-  run(a, false, counts);
-  run(a, true, counts);
+  run(a, (input_choice){false, false}, counts);
+  run(a, (input_choice){true, false}, counts);
+  run(a, (input_choice){false, true}, counts);
   for (size_t i = 0; i < a->input_count; ++i) free(a->inputs[i].data);
   free(a->inputs);
 }
@@ -188,6 +209,23 @@ static void try_method(const etx_program* program, size_t index,
   free(a.temporary.data);
 }
 
+// What was saved is restored, and gives the same snapshot again.
+static void save_and_restore(etx_shared_memory* shared) {
+  const etx_bytes_mut first = take(etx_shared_memory_save_needed(shared));
+  const etx_bytes_mut second = take(first.size);
+  size_t size = 0, again = 0;
+  if (etx_shared_memory_save(shared, first, &size, NULL) == ETX_OK) {
+    const etx_bytes snapshot = {first.data, size};
+    if (etx_shared_memory_restore(shared, snapshot, NULL) != ETX_OK ||
+        etx_shared_memory_save(shared, second, &again, NULL) != ETX_OK ||
+        again != size || memcmp(first.data, second.data, size) != 0) {
+      abort();
+    }
+  }
+  free(first.data);
+  free(second.data);
+}
+
 static void try_methods(const etx_program* program, hostile_counts* counts) {
   size_t bytes = 0;
   etx_shared_memory shared;
@@ -202,6 +240,7 @@ static void try_methods(const etx_program* program, hostile_counts* counts) {
     for (size_t i = 0; i < count; ++i) {
       try_method(program, i, &shared, counts);
     }
+    save_and_restore(&shared);
     if (etx_shared_memory_reset(&shared, etx_text_of(""), NULL) != ETX_OK) {
       ++counts->stopped;
     }

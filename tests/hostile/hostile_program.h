@@ -1,7 +1,7 @@
 // What is done with every damaged file: open it, read its whole content, load
-// every method into blocks of exactly the size that it needs, run it on zeros.
-// Each step may refuse the file; none may access memory outside its blocks,
-// which sanitizers report.
+// every method into blocks of exactly the size that it needs, run it on zeros
+// and on extreme elements, and save and restore its state. Each step may refuse
+// the file; none may access memory outside its blocks, which sanitizers report.
 
 #ifndef ETX_TESTS_HOSTILE_HOSTILE_PROGRAM_H
 #define ETX_TESTS_HOSTILE_HOSTILE_PROGRAM_H

@@ -226,6 +226,109 @@ def pt2():
     }
 
 
+# Archives whose parts are small and of many kinds.
+PARTS = ("counter/increment", "swap/rotate", "varying/stretch", "varying/gather",
+         "scaled_sizes/found", "distinct/running", "guards/summed", "integers/wide",
+         "statistics/totals", "branches/pick", "cond/step", "loops/remember", "tiny/step")
+
+
+def without_traces(value):
+    """JSON without what only people read."""
+    if isinstance(value, list):
+        return [without_traces(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_traces(item) for key, item in value.items()
+                if key not in ("metadata", "module_call_graph")}
+    return value
+
+
+def parts(members):
+    return b"\n".join(b"== " + name.encode() + b"\n" + content for name, content in members)
+
+
+def good_parts(path):
+    members = []
+    with zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            content = file.read(name)
+            name = name.split("/", 1)[1]
+            if name.endswith(".json"):
+                content = json.dumps(without_traces(json.loads(content)),
+                                     separators=(",", ":")).encode()
+            if not name.startswith((".data/", "data/sample_inputs/")):
+                members.append((name, content))
+    return parts(members)
+
+
+def pt2_parts():
+    here = pathlib.Path(__file__).resolve().parents[1]
+    good = {name: good_parts(here / "data/pt2" / f"{name}.pt2") for name in PARTS}
+    counter = good["counter/increment"]
+    return {
+        **{"good_" + name.replace("/", "_"): content for name, content in good.items()},
+        "no_parts": b"",
+        "no_weights": counter.replace(b"data/weights/weight_0", b"data/weights/weight_9"),
+        "sizes_negative": counter.replace(b'"sizes":[]', b'"sizes":[{"as_int":-1}]'),
+        "weight_of_many_bytes": counter.replace(
+            b'"sizes":[]', b'"sizes":[{"as_int":4611686018427387904}]'),
+        "symbol_without_range": good["varying/stretch"].replace(b"range_constraints", b"range"),
+    }
+
+
+CSV = {
+    "good_fixed": b"id,lower,upper,size,alignment,offset\na,0,4,1024,64,\nb,2,5,8,8,4096\n"
+                  b"c,4,6,100,1,\n",
+    "good_ends": b"buffer,start,end,size\na,0,3,1024\nb,3,3,1\n",
+    "good_other_columns": b"size,id,name,upper,lower\n7,a,x,4,0\n9,b,\"\",9,2\n",
+    "good_32_columns": b"id,lower,upper,size" + b",x" * 28 + b"\na,0,4,8" + b"," * 28 + b"\n",
+    "33_columns": b"id,lower,upper,size" + b",x" * 29 + b"\na,0,4,8" + b"," * 29 + b"\n",
+    "empty": b"",
+    "header_only": b"id,lower,upper,size\n",
+    "column_twice": b"id,lower,upper,size,size\na,0,1,2,3\n",
+    "end_before_start": b"id,lower,upper,size\na,4,0,8\n",
+    "end_overflows": b"id,lower,end,size\na,0,4294967295,8\n",
+    "size_of_64_bits": b"id,lower,upper,size\na,0,4,18446744073709551615\n"
+                       b"b,0,4,18446744073709551615\n",
+    "alignment_is_no_power": b"id,lower,upper,size,alignment\na,0,4,8,3\n",
+    "alignment_of_63_bits": b"id,lower,upper,size,alignment\na,0,4,8,9223372036854775808\n"
+                            b"b,0,4,8,9223372036854775808\n",
+    "offset_overflows": b"id,lower,upper,size,offset\na,0,4,8,18446744073709551612\n",
+    "fixed_overlap": b"id,lower,upper,size,offset\na,0,4,8,0\nb,0,4,8,4\n",
+    "name_twice": b"id,lower,upper,size\na,0,4,8\na,4,5,8\n",
+    "cell_missing": b"id,lower,upper,size\na,0,4\n",
+    "zero_in_a_cell": b"id,lower,upper,size\na\0,0,4,8\n",
+    "nothing_but_commas": b",,,,\n,,,,\n",
+}
+
+PROGRAM = {
+    "good_cache": b"""etx: 1
+align: 64
+caches:
+  "k*": {dim: -2, length: position, overflow: error}
+""",
+    "good_everything": b"""etx: 1
+shared_buffers: [position]
+dims: {"step.x[1]": {max: 3}}
+outputs: {step.sum: stable}
+constant_methods: {most: 10, rate: 0.5, on: true}
+memories: [sram=64K, dram=1M]
+quantize: [int8]
+concurrent: []  # an even number of bytes: for the runtime of etx.
+""",
+    "good_slides": b"etx: 1\ncaches: {keys: {dim: 1, length: position, overflow: slide}} \n",
+    "empty": b"",
+    "not_a_map": b"[1, 2]\n",
+    "version_9": b"etx: 9\n",
+    "align_of_64_bits": b"etx: 1\nalign: 9223372036854775807\n",
+    "align_negative": b"etx: 1\nalign: -8\n",
+    "no_such_method": b"etx: 1\nconcurrent: [[nobody, step]]\n",
+    "no_such_buffer": b"etx: 1\nshared_buffers: [nothing]\ninitial: {nothing: w}\n",
+    "dim_outside": b"etx: 1\ncaches: {keys: {dim: 99, length: position}}\n",
+    "constant_named_as_the_method": b"etx: 1\nconstant_methods: {step: 1}\n",
+    "memory_of_no_bytes": b"etx: 1\nmemories: [sram=0, =5, sram=99999999999999999999]\n",
+}
+
+
 def patched(content, *changes):
     """The bytes with others at some places."""
     out = bytearray(content)
@@ -281,9 +384,10 @@ def bundle():
 def main():
     root = pathlib.Path(sys.argv[1])
     for reader, end, files in (
-            ("safetensors", "safetensors", SAFETENSORS), ("gguf", "gguf", GGUF),
-            ("json", "json", JSON), ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2()),
-            ("ptd", "ptd", ptd()), ("bundle", "bpte", bundle())):
+            ("safetensors", "safetensors", SAFETENSORS), ("json", "json", JSON),
+            ("gguf", "gguf", GGUF), ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2()),
+            ("pt2_parts", "parts", pt2_parts()), ("csv", "csv", CSV),
+            ("program", "yaml", PROGRAM), ("ptd", "ptd", ptd()), ("bundle", "bpte", bundle())):
         folder = root / reader
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

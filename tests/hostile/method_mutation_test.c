@@ -22,6 +22,7 @@
 #include "tests/hostile/hostile_memory.h"
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_random.h"
+#include "tests/hostile/text_mutation.h"
 #include "tests/support/assert_message.h"
 
 enum {
@@ -56,24 +57,10 @@ static char directory[512];
 
 // ---- changes of the text ----
 
-static bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-}
-
-// The first word at or after `start`; size 0 if there is none.
-static etx_text word_from(etx_text text, size_t start) {
-  while (start < text.size && !is_word(text.data[start])) ++start;
-  size_t end = start;
-  while (end < text.size && is_word(text.data[end])) ++end;
-  const etx_text word = {text.data + start, end - start};
-  return word;
-}
-
 static void collect_words(etx_text text) {
   size_t place = 0;
   while (word_count < MAX_WORDS) {
-    const etx_text word = word_from(text, place);
+    const etx_text word = text_word_from(text, place);
     if (word.size == 0) return;
     words[word_count++] = word;
     place = (size_t)(word.data - text.data) + word.size;
@@ -129,67 +116,6 @@ static void load_sets(void) {
     free(entries[i]);
   }
   free(entries);
-}
-
-// Replaces `taken` bytes at `place` of the text by `put`.
-static void splice(char* text, size_t* size, size_t place, size_t taken,
-                   etx_text put) {
-  if (*size - taken + put.size > TEXT_BYTES) return;
-  memmove(text + place + put.size, text + place + taken, *size - place - taken);
-  if (put.size > 0) memcpy(text + place, put.data, put.size);
-  *size = *size - taken + put.size;
-}
-
-static etx_text draw_number(hostile_random* random, char out[24]) {
-  static const int64_t numbers[] = {
-      -1, 0,  1,   2,    3,          4,         5,        7,
-      8,  16, 100, 1000, 2147483647, INT64_MAX, INT64_MIN};
-  (void)etx_format_text(out, 24, "%i",
-                        numbers[hostile_below(random, COUNT(numbers))]);
-  return etx_text_of(out);
-}
-
-static void change_word(char* text, size_t* size, hostile_random* random) {
-  char number[24];
-  const etx_text all = {text, *size};
-  const etx_text old = word_from(all, hostile_below(random, *size));
-  if (old.size == 0) return;
-  const bool is_number = old.data[0] >= '0' && old.data[0] <= '9';
-  const etx_text put = is_number && hostile_chance(random, 70)
-                           ? draw_number(random, number)
-                           : words[hostile_below(random, word_count)];
-  splice(text, size, (size_t)(old.data - text), old.size, put);
-}
-
-// Removes a line, repeats it, or moves it to another place.
-static void change_line(char* text, size_t* size, hostile_random* random) {
-  static char line[TEXT_BYTES];
-  size_t start = hostile_below(random, *size);
-  while (start > 0 && text[start - 1] != '\n') --start;
-  size_t end = start;
-  while (end < *size && text[end] != '\n') ++end;
-  if (end < *size) ++end;
-  const etx_text kept = {line, end - start};
-  memcpy(line, text + start, kept.size);
-  if (hostile_chance(random, 60)) {
-    const etx_text nothing = {NULL, 0};
-    splice(text, size, start, kept.size, nothing);
-    if (*size == 0 || hostile_chance(random, 50)) return;
-  }
-  size_t place = hostile_below(random, *size);
-  while (place > 0 && text[place - 1] != '\n') --place;
-  splice(text, size, place, 0, kept);
-}
-
-static void change(char* text, size_t* size, hostile_random* random) {
-  if (*size == 0) return;
-  if (hostile_chance(random, 70)) {
-    change_word(text, size, random);
-  } else if (hostile_chance(random, 80)) {
-    change_line(text, size, random);
-  } else {
-    text[hostile_below(random, *size)] = (char)hostile_next(random);
-  }
 }
 
 // ---- reading, planning and running a changed method ----
@@ -292,6 +218,7 @@ static void remove_files(const set* s) {
 // Writes the files of mutation number `number` into the directory.
 static const set* write_changed(hostile_random* random) {
   static char text[TEXT_BYTES];
+  const text_words vocabulary = {words, word_count};
   const set* s = &sets[hostile_below(random, set_count)];
   const size_t changed = hostile_below(random, s->count);
   for (size_t i = 0; i < s->count; ++i) {
@@ -302,8 +229,7 @@ static const set* write_changed(hostile_random* random) {
       continue;
     }
     memcpy(text, f->bytes.data, size);
-    const size_t change_count = 1 + hostile_below(random, 3);
-    for (size_t j = 0; j < change_count; ++j) change(text, &size, random);
+    size = text_mutate(text, size, sizeof text, &vocabulary, random);
     write_file(f->name, text, size);
   }
   return s;

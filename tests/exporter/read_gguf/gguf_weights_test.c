@@ -267,7 +267,7 @@ static void files_that_are_missing_are_reported(void** state) {
   read_text(one_weight, ETX_TEST_DATA "/gguf/types.yaml", NULL);
   assert_problem(&r, "is not a GGUF file");
   done();
-  read_text(one_weight, "/dev/null", NULL);
+  read_text(one_weight, ETX_TEST_DATA "/gguf", NULL);
   assert_problem(&r, "it is a directory");
   done();
 }

@@ -15,5 +15,5 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A refusal without a reason would be a bug.
   if (status != ETX_OK && !test_has_message(&diag)) __builtin_trap();
   etx_pool_close(&pool);
-  return 0;
+  return status == ETX_OK ? 0 : FUZZ_REFUSED;
 }

@@ -5,6 +5,5 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const etx_bytes bytes = {data, size};
-  fuzz_method("method.pt2", bytes);
-  return 0;
+  return fuzz_method("method.pt2", bytes) ? 0 : FUZZ_REFUSED;
 }

@@ -1,7 +1,8 @@
 // Saved state on a disk that loses power. The disk of this test keeps what was
 // written since the last flush apart; a cut puts any part of it on the disk, in
 // any order, and loses the rest. After each cut, a restore must give the state
-// of the last completed save or that of the interrupted one, whole.
+// of the last completed save or that of the interrupted one, whole. Restores
+// after a cut, and saves that follow one, are cut as well.
 //
 // Writes are torn into pieces of 16 bytes. A slot has 176 bytes, so that is as
 // if one of 5.5 KB were torn into sectors of 512. ETX_POWER_CUTS is the number
@@ -200,14 +201,20 @@ static etx_status save(state_fixture* f, test_disk* disk, size_t cut_at) {
   return etx_state_slots_save(&storage, &f->shared, memory, NULL);
 }
 
-static etx_status restore(state_fixture* f, test_disk* disk) {
+static etx_status restore_until(state_fixture* f, test_disk* disk,
+                                size_t cut_at) {
   const etx_bytes_mut memory = {f->memory,
                                 etx_state_slots_needed(&f->shared)};
   const etx_state_storage storage = storage_of(disk);
-  disk->cut_at = NEVER;
+  disk->cut_at = cut_at;
+  disk->operations = 0;
   disk->is_cut = false;
   memset(f->shared.planned.data, 0x55, f->shared.planned.size);
   return etx_state_slots_restore(&storage, &f->shared, memory, NULL);
+}
+
+static etx_status restore(state_fixture* f, test_disk* disk) {
+  return restore_until(f, disk, NEVER);
 }
 
 typedef enum interruption {
@@ -223,6 +230,7 @@ typedef struct save_history {
   uint32_t completed;  // 0: none
   uint32_t attempted;
   size_t cuts;
+  size_t second_cuts;  // before anything was read or saved whole after a cut
   size_t seen_new;  // cuts after which the interrupted save was whole
 } save_history;
 
@@ -247,6 +255,20 @@ static void check(state_fixture* f, test_disk* disk, save_history* h) {
   h->completed = found;
 }
 
+// A second cut, while the state is restored or saved after the first one.
+static void cut_recovery(state_fixture* f, test_disk* disk, save_history* h) {
+  disk->flush_fails = false;
+  if (draw(2) == 0) {
+    const etx_status status = restore_until(f, disk, draw(4));
+    if (!disk->is_cut) assert_true(status == ETX_OK || h->completed == 0);
+  } else {
+    set_state(f, ++h->attempted);
+    if (save(f, disk, draw(10)) == ETX_OK) h->completed = h->attempted;
+  }
+  h->second_cuts += disk->is_cut;
+  cut_power(disk);
+}
+
 static void interrupt(state_fixture* f, test_disk* disk, save_history* h) {
   const interruption kind = (interruption)draw(3);
   set_state(f, ++h->attempted);
@@ -256,6 +278,7 @@ static void interrupt(state_fixture* f, test_disk* disk, save_history* h) {
   if (status == ETX_OK) h->completed = h->attempted;
   if (kind != POWER_CUT && draw(2) == 0) return;
   cut_power(disk);
+  while (draw(3) == 0) cut_recovery(f, disk, h);
   check(f, disk, h);
 }
 
@@ -277,10 +300,14 @@ static void a_cut_leaves_the_old_state_or_the_new_one(void** state) {
     memset(&disk, 0, sizeof disk);
     for (uint32_t i = 1 + draw(40); i > 0; --i) interrupt(&f, &disk, &h);
     total.cuts += h.cuts;
+    total.second_cuts += h.second_cuts;
     total.seen_new += h.seen_new;
   }
-  printf("%zu interrupted saves, the new state was there after %zu\n",
-         total.cuts, total.seen_new);
+  printf(
+      "%zu interrupted saves, the new state was there after %zu; %zu second "
+      "cuts\n",
+      total.cuts, total.seen_new, total.second_cuts);
+  assert_true(total.second_cuts >= wanted / 10);
   assert_in_range(total.seen_new, wanted / 100, wanted);
   end(&f);
 }

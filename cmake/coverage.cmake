@@ -1,0 +1,15 @@
+# With ETX_COVERAGE, tests count the branches that they take in the sources of
+# these folders, which are compiled without optimisation: scripts/coverage.sh.
+foreach(folder IN LISTS ETX_COVERAGE)
+  file(GLOB_RECURSE counted CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  list(FILTER counted EXCLUDE REGEX "/runtime/(kernels|module|pool|threads)/")
+  set(counting_target etx_format)
+  if(folder MATCHES "^cli" AND TARGET etx_cli)
+    set(counting_target etx_cli)
+  endif()
+  set_property(SOURCE ${counted} TARGET_DIRECTORY ${counting_target}
+    APPEND PROPERTY COMPILE_OPTIONS --coverage -O0)
+endforeach()
+if(ETX_COVERAGE)
+  target_link_options(etx_options INTERFACE --coverage)
+endif()

@@ -57,7 +57,7 @@ for reader in "${readers[@]}"; do
   log=$build/findings/$reader.log
   code=0
   (cd "$build/findings" && nice -n 19 "$build/fuzz_$reader" -max_total_time="$seconds" \
-    -rss_limit_mb=3000 -timeout=30 -max_len=65536 -print_final_stats=1 \
+    -rss_limit_mb=3000 -timeout=120 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="$build/findings/$reader-" \
     "$build/inputs/$reader" "$(corpus_of "$reader")") >"$log" 2>&1 || code=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/module/module.h"
+#include "runtime/variants.h"
 #include "tests/cli/command.h"
+#include "tests/support/assert_status.h"
+#include "tests/support/test_random.h"
 
 #define ETX ETX_BINARY "/etx"
 #define SETS ETX_TEST_DATA "/pt2/"
@@ -63,6 +67,59 @@ static void recorded_calls_agree_with_pytorch(void** state) {
     }
     free(trace);
   }
+}
+
+// Runs scalar(x, n), which gives x[:, :n] * n and 0 to n - 1.
+static void run_scalar(etx_method* method, int64_t n) {
+  enum { ROWS = 2, COLUMNS = 8 };
+  float x[ROWS * COLUMNS];
+  int32_t sizes[] = {ROWS, COLUMNS}, strides[] = {COLUMNS, 1};
+  const etx_tensor input = {x, sizes, strides, 2, ETX_DTYPE_FLOAT32};
+  const etx_value number = {.kind = ETX_VALUE_INT, .as.integer = n};
+  const etx_value *rows = NULL, *steps = NULL;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  for (int i = 0; i < ROWS * COLUMNS; ++i) x[i] = (float)i - 5;
+  assert_ok(etx_method_set_input(method, 0, &input, &diag));
+  assert_ok(etx_method_set_value(method, 1, &number, &diag));
+  assert_ok(etx_method_run(method, &diag));
+  assert_ok(etx_method_output(method, 0, &rows));
+  assert_ok(etx_method_output(method, 1, &steps));
+  assert_int_equal(rows->as.tensor.sizes[1], n);
+  assert_int_equal(steps->as.tensor.sizes[0], n);
+  for (int64_t i = 0; i < ROWS * n; ++i) {
+    const float element = x[i / n * COLUMNS + i % n] * (float)n;
+    assert_true(((const float*)rows->as.tensor.data)[i] == element);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    assert_int_equal(((const int64_t*)steps->as.tensor.data)[i], i);
+  }
+}
+
+// An integer input from 2 to 6: one variant for 3, one for 5 and 6.
+static void integers_choose_variants(void** state) {
+  uint64_t runs[3] = {0};
+  etx_module module;
+  etx_diag diag;
+  (void)state;
+  name_files();
+  command_expect(0, WORDS(ETX, "plan", SETS "shapes/scalar.pt2", "-q", "-o",
+                          program, "--specialize", "s86=3,5..6"));
+  etx_diag_init(&diag);
+  assert_ok(etx_module_open(&module, program, NULL, &diag));
+  assert_ok(etx_module_load_method(&module, "scalar", NULL, &diag));
+  etx_method* const method = etx_module_method(&module, "scalar");
+  test_random_start();
+  for (int i = 0; i < 500; ++i) {
+    const int64_t n = test_random_integer(2, 6);
+    run_scalar(method, n);
+    ++runs[n == 3 ? 0 : n >= 5 ? 1 : 2];
+  }
+  assert_int_equal(etx_method_variant_count(method), 2);
+  for (size_t i = 0; i < 3; ++i) {
+    assert_int_equal(etx_method_variant_runs(method, i), runs[i]);
+  }
+  etx_module_close(&module);
 }
 
 static void two_symbols_give_a_variant_for_each_combination(void** state) {
@@ -241,6 +298,7 @@ static void bench_proposes_the_sizes_of_recorded_calls(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recorded_calls_agree_with_pytorch),
+      cmocka_unit_test(integers_choose_variants),
       cmocka_unit_test(two_symbols_give_a_variant_for_each_combination),
       cmocka_unit_test(files_of_other_methods_are_as_without_the_option),
       cmocka_unit_test(what_cannot_be_specialised_is_refused),

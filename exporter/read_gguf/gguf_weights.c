@@ -24,6 +24,7 @@ typedef struct weights_reader {
   etx_text model;         // general.architecture, or empty
   uint32_t architecture;  // its bit, or 0
   etx_gguf_name_pairs pairs;
+  bool has_nameless;  // a tensor or weight without the other was reported
   etx_source_location place;  // the GGUF file
   etx_source_location names;  // the file of names
 } weights_reader;
@@ -141,6 +142,7 @@ static bool assign_by_pairs(weights_reader* r, const etx_gguf_tensor* tensor) {
 static void report_unused(weights_reader* r, const etx_gguf_tensor* tensor) {
   const etx_gguf_name* const name =
       etx_gguf_name_find(r->architecture, tensor->name);
+  r->has_nameless = true;
   if (name == NULL) {
     etx_import_problem(
         r->import, ETX_NOT_FOUND, &r->place,
@@ -314,6 +316,7 @@ static etx_status report_missing(weights_reader* r, uint32_t buffer) {
   const etx_text type =
       etx_import_type_text(r->pool, &r->weights[buffer].used->type);
   if (wanted.data == NULL || type.data == NULL) return ETX_OUT_OF_MEMORY;
+  r->has_nameless = true;
   etx_import_problem(r->import, ETX_NOT_FOUND, &r->place,
                      wanted.size == 0
                          ? "no tensor is the value of '%t', %t"
@@ -374,7 +377,7 @@ static void check_facts(weights_reader* r) {
 
 // Explains why tables of names did not help.
 static void explain_architecture(weights_reader* r) {
-  if (r->architecture != 0) return;
+  if (r->architecture != 0 || !r->has_nameless) return;
   etx_import_problem(
       r->import, ETX_UNSUPPORTED, &r->place,
       "the architecture is '%t', whose names of tensors etx does not know: "
@@ -390,7 +393,7 @@ static etx_status read_tensors(weights_reader* r) {
   ETX_TRY(list_weights(r));
   ETX_TRY(assign_tensors(r));
   ETX_TRY(read_values(r));
-  if (r->import->problem_count != problems) explain_architecture(r);
+  explain_architecture(r);
   return count_types(r);
 }
 

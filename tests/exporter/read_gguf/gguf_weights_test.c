@@ -24,6 +24,12 @@
 static reading r;
 static scratch_directory directory;
 
+// Lines of names that leave out all tensors of types.gguf but f32.weight.
+#define OTHERS_UNUSED                                              \
+  "f16.weight =\nbf16.weight =\nq4_0.weight =\nq4_1.weight =\n"    \
+  "q5_0.weight =\nq5_1.weight =\r\nq8_0.weight =\nq2_k.weight =\n" \
+  "q3_k.weight =\nq4_k.weight =\nq5_k.weight =\n q6_k.weight\t="
+
 // Reads a graph of this text with the weights of the file.
 static void read_text(const char* graph, const char* weights,
                       const char* names) {
@@ -127,10 +133,7 @@ static void values_of_the_graph_are_replaced(void** state) {
       "outputs: [net.f32.weight, table]\n",
       GGUF "types.gguf",
       "# only one\n"
-      "f32.weight = net.f32.weight\n"
-      "f16.weight =\nbf16.weight =\nq4_0.weight =\nq4_1.weight =\n"
-      "q5_0.weight =\nq5_1.weight =\r\nq8_0.weight =\nq2_k.weight =\n"
-      "q3_k.weight =\nq4_k.weight =\nq5_k.weight =\n q6_k.weight\t=");
+      "f32.weight = net.f32.weight\n" OTHERS_UNUSED);
   assert_reads(&r);
   assert_int_equal(r.module.constant_count, 2);
   uint32_t index = 0;
@@ -204,6 +207,18 @@ static void all_that_does_not_fit_is_reported(void** state) {
   assert_problem(&r,
                  "the architecture is 'none', whose names of tensors etx "
                  "does not know");
+  done();
+}
+
+// Names of tensors are no matter here.
+static void only_the_shape_is_reported(void** state) {
+  (void)state;
+  read_text("buffers: [{name: w, type: \"float32[2, 255]\"}]\noutputs: [w]\n",
+            GGUF "types.gguf", "f32.weight = w\n" OTHERS_UNUSED);
+  assert_problem(&r,
+                 "tensor 'f32.weight' is f32[2, 256], expected "
+                 "float32[2, 255] for 'w'");
+  assert_int_equal(r.problems.count, 1);
   done();
 }
 
@@ -326,6 +341,7 @@ int main(void) {
       cmocka_unit_test(values_of_the_graph_are_replaced),
       cmocka_unit_test(q4_0_becomes_int4_as_it_lies),
       cmocka_unit_test(all_that_does_not_fit_is_reported),
+      cmocka_unit_test(only_the_shape_is_reported),
       cmocka_unit_test(missing_weights_have_the_name_that_was_expected),
       cmocka_unit_test(names_that_fit_twice_are_refused),
       cmocka_unit_test(lines_of_names_are_checked),

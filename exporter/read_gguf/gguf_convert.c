@@ -101,9 +101,10 @@ static etx_status find_rows(const etx_gguf_conversion* from, tensor_rows* out,
   out->row_bytes = out->inner / tensor->type->elements * tensor->type->bytes;
   if (from->change == ETX_GGUF_PAIRS && out->count % (2 * from->heads) != 0) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "tensor '%t' has %z rows, which are no pairs of %u "
-                         "heads",
-                         tensor->name, out->count, from->heads);
+                         "tensor '%t' has %z rows, expected a multiple of %u: "
+                         "pairs of rows for each of %u heads",
+                         tensor->name, out->count, 2 * from->heads,
+                         from->heads);
   }
   return ETX_OK;
 }

@@ -74,8 +74,10 @@ static void rows_of_each_head_are_put_back(void** state) {
   assert_int_equal(
       convert(&matrix, ETX_GGUF_PAIRS, 3, ETX_DTYPE_FLOAT32, &out, &rounded),
       ETX_BAD_FILE);
-  assert_string_equal(diag.text,
-                      "tensor 't' has 8 rows, which are no pairs of 3 heads");
+  assert_string_equal(
+      diag.text,
+      "tensor 't' has 8 rows, expected a multiple of 6: pairs of "
+      "rows for each of 3 heads");
 }
 
 static void matrices_are_transposed_and_vectors_not(void** state) {

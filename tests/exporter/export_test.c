@@ -42,6 +42,50 @@ static void one_directory_gives_the_same_bytes_twice(void** state) {
   }
 }
 
+// Threads may take tasks in any order: here they begin with the last one.
+static void run_backwards(void* context, void (*task)(void* argument, size_t i),
+                          void* argument, size_t count) {
+  size_t* const calls = context;
+  for (size_t i = count; i > 0; --i) task(argument, i - 1);
+  *calls += count;
+}
+
+static void the_order_of_tasks_changes_nothing(void** state) {
+  (void)state;
+  static const char* const rules[] = {"int8", "int4/32"};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
+    size_t calls = 0;
+    const etx_workers workers = {run_backwards, &calls};
+    graph alone;
+    graph shared;
+    graph_open(&alone);
+    graph_open(&shared);
+    read_set(&alone, "llama/core");
+    read_set(&shared, "llama/core");
+    assert_int_equal(etx_export_quantize(&alone.module, rules[i], NULL),
+                     ETX_OK);
+    assert_int_equal(etx_export_quantize(&shared.module, rules[i], NULL),
+                     ETX_OK);
+    shared.options.workers = &workers;
+    graph_plan(&alone);
+    graph_plan(&shared);
+    assert_true(calls > 100);
+    assert_int_equal(alone.file_size, shared.file_size);
+    assert_memory_equal(alone.file, shared.file, alone.file_size);
+    assert_true(alone.report.quantized_count > 0);
+    assert_int_equal(alone.report.quantized_count,
+                     shared.report.quantized_count);
+    for (size_t k = 0; k < alone.report.quantized_count; ++k) {
+      assert_true(alone.report.quantized[k].signal ==
+                  shared.report.quantized[k].signal);
+      assert_true(alone.report.quantized[k].noise ==
+                  shared.report.quantized[k].noise);
+    }
+    graph_close(&alone);
+    graph_close(&shared);
+  }
+}
+
 static void add_method(graph* target, const char* name, uint32_t state) {
   graph_method(target, name);
   const uint32_t old = graph_buffer(target, state);
@@ -222,6 +266,7 @@ int main(void) {
 #define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(one_directory_gives_the_same_bytes_twice),
+      TEST(the_order_of_tasks_changes_nothing),
       TEST(the_order_of_methods_moves_no_state),
       TEST(the_report_lists_remaining_copies),
       TEST(the_report_lists_copied_slices),

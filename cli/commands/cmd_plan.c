@@ -18,6 +18,7 @@
 #include "cli/base/mapped_file.h"
 #include "cli/base/options.h"
 #include "cli/base/output_file.h"
+#include "cli/plan/plan_progress.h"
 #include "cli/plan/plan_report.h"
 #include "cli/plan/plan_workers.h"
 #include "cli/plan/diagnostic_list.h"
@@ -102,23 +103,9 @@ typedef struct plan_context {
   etx_diagnostic_list problems;
   etx_export_report report;
   bool proof_failed;
+  etx_plan_progress progress;
   etx_diag diag;
 } plan_context;
-
-static void show_progress(void* context, const char* stage, size_t done,
-                          size_t total) {
-  (void)context;
-  if (total == 0) {
-    fprintf(stderr, "\r\033[K%s", stage);
-  } else {
-    fprintf(stderr, "\r\033[K%s %zu of %zu", stage, done, total);
-  }
-  fflush(stderr);
-}
-
-static void end_progress(const plan_options* options) {
-  if (!options->quiet && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-}
 
 // The sink of --dump-after. No report is printed then.
 static etx_status write_stdout(void* context, etx_bytes bytes) {
@@ -156,8 +143,6 @@ static etx_export_options make_export_options(const plan_options* options,
       .parallel_regions = options->parallel_regions,
       .source_lines = options->source_lines,
   };
-  if (!options->quiet && isatty(STDERR_FILENO))
-    export_options.progress = show_progress;
   return export_options;
 }
 
@@ -198,9 +183,11 @@ static etx_status plan_into(plan_context* plan, etx_ir_module* module,
                             etx_output_file* output) {
   etx_output_file* const header = output + 1;
   const bool has_header = plan->options->header != NULL;
-  const etx_sink sink = etx_output_file_sink(output);
+  const etx_sink file = etx_output_file_sink(output);
+  const etx_sink sink = etx_plan_progress_sink(&plan->progress, &file);
   ETX_TRY(etx_export_plan(module, export_options, &sink, &plan->report,
                           &plan->problems.problems, &plan->diag));
+  etx_plan_progress_show(&plan->progress, "file: to the disk", 0, 0);
   ETX_TRY(etx_output_file_finish(output));
   ETX_TRY(prove(plan, output->temporary));
   if (!has_header) return etx_output_file_keep(output);
@@ -251,6 +238,7 @@ static etx_status plan_all(plan_context* plan,
   ETX_TRY(etx_operators_option_apply(&options->ops, &module, &plan->diag));
   ETX_TRY(etx_size_cap_option_apply(&plan->options->cap, &module, &plan->diag));
   ETX_TRY(etx_weights_option_apply(&options->weights, &module, &plan->diag));
+  etx_plan_progress_show(&plan->progress, "reading", 0, 0);
   const etx_status read = etx_export_read(
       &module, plan->options->input, &plan->problems.problems, &plan->diag);
   if (read != ETX_OK) {
@@ -282,7 +270,7 @@ static etx_status plan_all(plan_context* plan,
 }
 
 static etx_exit report(plan_context* plan, etx_status status) {
-  end_progress(plan->options);
+  etx_plan_progress_end(&plan->progress);
   const size_t count = plan->problems.problems.count;
   if (status != ETX_OK && count == 0) {
     etx_diagnostic_list_add(&plan->problems, plan->options->input, status,
@@ -367,6 +355,7 @@ static etx_exit run(const plan_options* options) {
         options->state_layout);
   }
   plan_context plan = {.options = options};
+  if (!options->quiet && isatty(STDERR_FILENO)) plan.progress.out = stderr;
   etx_diag_init(&plan.diag);
   if (options->dump_after != NULL &&
       etx_pass_check_name(etx_text_of(options->dump_after), &plan.diag) !=
@@ -394,6 +383,8 @@ static etx_exit run(const plan_options* options) {
   etx_plan_workers workers;
   etx_plan_workers_open(&workers, &plan.pool);
   export_options.workers = etx_plan_workers_get(&workers);
+  export_options.progress = etx_plan_progress_show;
+  export_options.progress_context = &plan.progress;
   const etx_exit code = report(&plan, plan_all(&plan, &export_options));
   etx_plan_workers_close(&workers);
   etx_pool_close(&plan.pool);

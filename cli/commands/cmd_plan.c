@@ -104,6 +104,7 @@ typedef struct plan_context {
   etx_export_report report;
   bool proof_failed;
   etx_plan_progress progress;
+  etx_plan_workers workers;
   etx_diag diag;
 } plan_context;
 
@@ -227,7 +228,7 @@ static etx_status apply_each(plan_context* plan, etx_ir_module* module,
 }
 
 static etx_status plan_all(plan_context* plan,
-                           const etx_export_options* export_options) {
+                           etx_export_options* export_options) {
   etx_ir_module module;
   const plan_options* const options = plan->options;
   etx_ir_module_init(&module, &plan->pool);
@@ -245,6 +246,8 @@ static etx_status plan_all(plan_context* plan,
     plan_remaining(plan, &module, export_options);
     return read;
   }
+  etx_plan_workers_open(&plan->workers, &module);
+  export_options->workers = etx_plan_workers_get(&plan->workers);
   ETX_TRY(apply_each(plan, &module, &options->concurrent, "concurrent",
                      etx_export_concurrent));
   ETX_TRY(apply_each(plan, &module, &options->quantize, "quantize",
@@ -380,13 +383,10 @@ static etx_exit run(const plan_options* options) {
   etx_diagnostic_list_init(&plan.problems, options->json);
   etx_export_options export_options =
       make_export_options(options, layout, &plan.diag);
-  etx_plan_workers workers;
-  etx_plan_workers_open(&workers, &plan.pool);
-  export_options.workers = etx_plan_workers_get(&workers);
   export_options.progress = etx_plan_progress_show;
   export_options.progress_context = &plan.progress;
   const etx_exit code = report(&plan, plan_all(&plan, &export_options));
-  etx_plan_workers_close(&workers);
+  etx_plan_workers_close(&plan.workers);
   etx_pool_close(&plan.pool);
   return code;
 }

@@ -110,7 +110,7 @@ static void tell(void* context, const char* stage, size_t done, size_t total) {
 static etx_status plan_module(planner_call* plan, etx_ir_module* module,
                               const etx_sink* sink) {
   etx_plan_workers workers;
-  etx_plan_workers_open(&workers, module->pool);
+  etx_plan_workers_open(&workers, module);
   const etx_export_options options = {
       .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
       .evaluator = etx_kernel_evaluator(),

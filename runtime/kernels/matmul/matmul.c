@@ -1,6 +1,7 @@
 // The operators of matrix products: matrices, batches of matrices, and vectors,
 // with and without an addition.
 
+#include "format/base/checked_math.h"
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
@@ -118,7 +119,12 @@ etx_status etx_temporary_linear(const etx_call* call, size_t* out_bytes) {
   *out_bytes = 0;
   if (input->rank == 0 || weight->rank == 0 || weight->rank > 2) return ETX_OK;
   etx_gemm product = product_of(input, weight, input, true);
-  if (product.inner > 0) product.rows = etx_tensor_numel(input) / product.inner;
+  for (size_t i = 0; i + 2 < input->rank; ++i) {
+    if (!etx_multiply_size(product.rows, (size_t)input->sizes[i],
+                           &product.rows)) {
+      product.rows = SIZE_MAX;  // the elements are none
+    }
+  }
   return bytes_of(call, &product, out_bytes);
 }
 

@@ -118,23 +118,38 @@ static void fill_all(int64_t position, int32_t turn) {
   set_counts(position, turn);
 }
 
-// The cache has `kept` rows of `byte`, then initial values up to row `counted`,
-// and behind it what was there. A block has `rows` rows of `row` bytes.
-static void assert_rows(const char* name, uint8_t byte, const void* initial,
-                        size_t rows, size_t row, size_t kept, size_t counted) {
-  const etx_tensor state = state_named(name);
+// A cache whose rows were all filled with `byte`: blocks of `rows` rows of
+// `row` bytes each.
+typedef struct filled_cache {
+  const char* name;
+  uint8_t byte;
+  const void* initial;  // an element
+  size_t rows;
+  size_t row;
+} filled_cache;
+
+// There are `kept` rows, then initial values up to row `counted`, and behind it
+// what was there.
+static void assert_rows(const filled_cache* cache, size_t kept,
+                        size_t counted) {
+  const etx_tensor state = state_named(cache->name);
   const uint8_t* bytes = state.data;
   const size_t size = etx_dtype_bytes(state.dtype);
   for (size_t i = 0; i < etx_tensor_bytes(&state); ++i) {
-    const size_t at = i / row % rows;
-    const uint8_t wanted =
-        at < kept || at >= counted ? byte : ((const uint8_t*)initial)[i % size];
+    const size_t at = i / cache->row % cache->rows;
+    const uint8_t wanted = at < kept || at >= counted
+                               ? cache->byte
+                               : ((const uint8_t*)cache->initial)[i % size];
     assert_int_equal(bytes[i], wanted);
   }
 }
 
 static const float zero = 0, one_and_a_half = 1.5f;
 static const int8_t three = 3;
+static const filled_cache keys = {"keys", 0x11, &one_and_a_half, 8, 12};
+static const filled_cache net_values = {"net.values", 0x22, &zero, 8, 8};
+static const filled_cache net_more = {"net.more", 0x33, &zero, 6, 8};
+static const filled_cache free_cache = {"free", 0x44, &three, 5, 1};
 
 static etx_status truncate(const char* name, uint64_t length) {
   etx_diag_init(&diag);
@@ -149,10 +164,10 @@ static void each_kind_keeps_its_first_rows(void** state) {
     assert_ok(truncate("keys", kept));
     assert_ok(truncate("net", kept));
     assert_ok(truncate("free", kept < 5 ? kept : 5));
-    assert_rows("keys", 0x11, &one_and_a_half, 8, 12, kept, 7);
-    assert_rows("net.values", 0x22, &zero, 8, 8, kept, 6);
-    assert_rows("net.more", 0x33, &zero, 6, 8, kept, 6);
-    assert_rows("free", 0x44, &three, 5, 1, kept, 5);
+    assert_rows(&keys, kept, 7);
+    assert_rows(&net_values, kept, 6);
+    assert_rows(&net_more, kept, 6);
+    assert_rows(&free_cache, kept, 5);
     assert_counts((int64_t)kept, (int32_t)kept);
   }
 }
@@ -174,10 +189,10 @@ static void a_prefix_of_each_kind_is_restored(void** state) {
     memset(session.memory.planned.data, 0x77, session.memory.planned.size);
     assert_ok(etx_shared_memory_restore(&session.memory,
                                         (etx_bytes){bytes, size}, &diag));
-    assert_rows("keys", 0x11, &one_and_a_half, 8, 12, kept, 8);
-    assert_rows("net.values", 0x22, &zero, 8, 8, kept, 8);
-    assert_rows("net.more", 0x33, &zero, 6, 8, kept, 6);
-    assert_rows("free", 0x44, &three, 5, 1, kept, 5);
+    assert_rows(&keys, kept, 8);
+    assert_rows(&net_values, kept, 8);
+    assert_rows(&net_more, kept, 6);
+    assert_rows(&free_cache, kept, 5);
     assert_counts((int64_t)kept, (int32_t)kept);
   }
 }

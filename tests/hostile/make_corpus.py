@@ -325,6 +325,7 @@ concurrent: []  # an even number of bytes: for the runtime of etx.
     "no_such_buffer": b"etx: 1\nshared_buffers: [nothing]\ninitial: {nothing: w}\n",
     "dim_outside": b"etx: 1\ncaches: {keys: {dim: 99, length: position}}\n",
     "constant_named_as_the_method": b"etx: 1\nconstant_methods: {step: 1}\n",
+    "state_larger_than_its_memory": b"etx: 1\nmemories: [sram=64K, dram=1]\n",
     "memory_of_no_bytes": b"etx: 1\nmemories: [sram=0, =5, sram=99999999999999999999]\n",
 }
 

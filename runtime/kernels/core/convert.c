@@ -226,11 +226,6 @@ void etx_block_store(const etx_block* block, etx_compute_type compute,
   }
 }
 
-etx_half_reader etx_half_reader_of(etx_dtype dtype) {
-  const etx_half_loops* loops = etx_half_loops_best();
-  return dtype == ETX_DTYPE_FLOAT16 ? loops->read : loops->read_bfloats;
-}
-
 void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
                  const void* in, ptrdiff_t in_stride, size_t count) {
   // Halves and contiguous float32 are converted without a block.

@@ -62,12 +62,6 @@ void etx_block_store(const etx_block* block, etx_compute_type compute,
 void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
                  const void* in, ptrdiff_t in_stride, size_t count);
 
-// The loop that expands contiguous elements of a half type to float32, for
-// callers with many short rows.
-typedef void (*etx_half_reader)(float* restrict out,
-                                const uint16_t* restrict in, size_t count);
-etx_half_reader etx_half_reader_of(etx_dtype dtype);
-
 // Stores a number as one element of `dtype`. `out` has room for 8 bytes.
 void etx_convert_integer(etx_dtype dtype, int64_t value, void* out);
 void etx_convert_real(etx_dtype dtype, double value, void* out);

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/simd/elementwise/half_loops.h"
 #include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/core/tile_bytes.h"
@@ -87,7 +88,7 @@ void etx_gemm_half_dots(const etx_gemm* product,
 typedef struct half_gemm_job {
   const etx_gemm* p;
   const etx_f32_microkernels* loops;
-  etx_half_reader read;
+  void (*read)(float* restrict out, const uint16_t* restrict in, size_t count);
   size_t taps;  // most taps of a block
   // in the tile; `turned` has rows of `right` before they are transposed
   float *block, *loaded, *turned, *sums;
@@ -226,9 +227,12 @@ size_t etx_gemm_half_blocks_tile(const etx_gemm* p) {
 void etx_gemm_half_blocks(const etx_gemm* product,
                           const etx_f32_microkernels* loops,
                           const etx_gemm_area* area, void* tile) {
+  const etx_half_loops* halves = etx_half_loops_best();
   half_gemm_job j = {.p = product,
                      .loops = loops,
-                     .read = etx_half_reader_of(product->dtype),
+                     .read = product->dtype == ETX_DTYPE_FLOAT16
+                                 ? halves->read
+                                 : halves->read_bfloats,
                      .taps = taps_of(product),
                      .block = tile};
   j.loaded = j.block + columns_of(product) * j.taps;

@@ -72,11 +72,16 @@
 #define T float
 #define NAME(x) x##_f32
 #define LOAD(x, from) memcpy(&(x), (from), VECTOR_BYTES)
+#if VECTOR_BYTES == 64 && defined(__AVX512F__)
+// With a mask: a copy to the stack that is loaded at once stalls the load.
+#define LOAD_FIRST(x, from, count) ((x) = etx_f32_vec_of_first(from, count))
+#endif
 #define BLOCK_ROWS DOT_ROWS
 #define TYPE_HAS_SHORT_DOTS
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
 #undef TYPE_HAS_SHORT_DOTS
 #undef BLOCK_ROWS
+#undef LOAD_FIRST
 #undef LOAD
 #undef NAME
 #undef T

@@ -5,6 +5,8 @@
 //   T                       required  type of an element in memory
 //   NAME(x)                 required  name of a function for the type
 //   LOAD(x, from)           required  loads a vector of elements as float32
+//   LOAD_FIRST(x, from, n)  optional  loads the first n elements of a vector;
+//                                     the others are zeros and are not read
 //   VECTOR_BYTES            required  bytes of a vector register: 16, 32 or 64
 //   BLOCK_ROWS              required  rows of the register block
 //   DOT_COLUMNS             required  columns of the register block
@@ -82,6 +84,31 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_step)(
   }
 }
 
+#ifdef LOAD_FIRST
+
+// Adds the last step, of `count` elements. The others are zeros.
+static inline __attribute__((always_inline)) void NAME(gemm_nt_last_step)(
+    const T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
+    size_t rows, size_t columns, size_t count,
+    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+  etx_f32_vec y[GEMM_NT_MAX_COLUMNS];
+  ETX_UNROLLED
+  for (size_t j = 0; j < columns; ++j) {
+    LOAD_FIRST(y[j], right + (ptrdiff_t)j * right_row, count);
+  }
+  ETX_UNROLLED
+  for (size_t i = 0; i < rows; ++i) {
+    etx_f32_vec x;
+    LOAD_FIRST(x, left + (ptrdiff_t)i * left_row, count);
+    ETX_UNROLLED
+    for (size_t j = 0; j < columns; ++j) {
+      sums[i][j][0] = ETX_F32_FMA(x, y[j], sums[i][j][0]);
+    }
+  }
+}
+
+#else
+
 // Copies the last elements of some rows, padded with zeros.
 static inline void NAME(gemm_nt_rest)(const T* from, ptrdiff_t row, size_t rows,
                                       size_t count, T out[][GEMM_NT_LANES]) {
@@ -92,6 +119,20 @@ static inline void NAME(gemm_nt_rest)(const T* from, ptrdiff_t row, size_t rows,
     }
   }
 }
+
+// Adds the last step, of `count` elements. The others are zeros.
+static inline __attribute__((always_inline)) void NAME(gemm_nt_last_step)(
+    const T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
+    size_t rows, size_t columns, size_t count,
+    etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
+  T x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES], y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
+  NAME(gemm_nt_rest)(left, left_row, rows, count, x);
+  NAME(gemm_nt_rest)(right, right_row, columns, count, y);
+  NAME(gemm_nt_step)
+  (x[0], GEMM_NT_LANES, y[0], GEMM_NT_LANES, rows, columns, sums);
+}
+
+#endif
 
 #if VECTOR_BYTES == 64
 
@@ -164,11 +205,9 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_block)(
     (left + k, b->left_row, right + k, t->right_row, rows, columns, sums);
   }
   if (k < b->count) {
-    T x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES], y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
-    NAME(gemm_nt_rest)(left + k, b->left_row, rows, b->count - k, x);
-    NAME(gemm_nt_rest)(right + k, t->right_row, columns, b->count - k, y);
-    NAME(gemm_nt_step)
-    (x[0], GEMM_NT_LANES, y[0], GEMM_NT_LANES, rows, columns, sums);
+    NAME(gemm_nt_last_step)
+    (left + k, b->left_row, right + k, t->right_row, rows, columns,
+     b->count - k, sums);
   }
   NAME(gemm_nt_store)(t, row, column, rows, columns, sums);
 }
@@ -274,10 +313,8 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_sixteen)(
       NAME(gemm_nt_step)(left + k, 0, right + k, pitch, 1, side, sums);
     }
     if (whole < b->count) {
-      T x[1][GEMM_NT_LANES], y[4][GEMM_NT_LANES];
-      NAME(gemm_nt_rest)(left + whole, 0, 1, b->count - whole, x);
-      NAME(gemm_nt_rest)(right + whole, pitch, side, b->count - whole, y);
-      NAME(gemm_nt_step)(x[0], 0, y[0], GEMM_NT_LANES, 1, side, sums);
+      NAME(gemm_nt_last_step)
+      (left + whole, 0, right + whole, pitch, 1, side, b->count - whole, sums);
     }
     ETX_UNROLLED
     for (size_t j = 0; j < side; ++j) {

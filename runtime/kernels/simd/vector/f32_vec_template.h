@@ -15,6 +15,7 @@
 #error "define VECTOR_BYTES before this header"
 #endif
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/kernels/simd/vector/f32_fma_wasm.h"
@@ -116,6 +117,18 @@ static __attribute__((noinline)) etx_f32_vec etx_f32_vec_fma(etx_f32_vec a,
 }
 
 #endif
+#endif
+
+#if VECTOR_BYTES == 64 && defined(__AVX512F__)
+
+// The first `count` elements, at most 15; the other lanes are zeros, and their
+// memory is not read.
+static inline __attribute__((unused, always_inline)) etx_f32_vec
+etx_f32_vec_of_first(const float* from, size_t count) {
+  const unsigned short mask = (unsigned short)((1u << count) - 1);
+  return __builtin_ia32_loadups512_mask(from, (etx_f32_vec){0}, mask);
+}
+
 #endif
 
 // Lanes of a where the mask is set, of b elsewhere.

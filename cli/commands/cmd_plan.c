@@ -188,7 +188,7 @@ static etx_status plan_into(plan_context* plan, etx_ir_module* module,
   const etx_sink sink = etx_plan_progress_sink(&plan->progress, &file);
   ETX_TRY(etx_export_plan(module, export_options, &sink, &plan->report,
                           &plan->problems.problems, &plan->diag));
-  etx_plan_progress_show(&plan->progress, "file: to the disk", 0, 0);
+  etx_plan_progress_show(&plan->progress, "file: flushing to the disk", 0, 0);
   ETX_TRY(etx_output_file_finish(output));
   ETX_TRY(prove(plan, output->temporary));
   if (!has_header) return etx_output_file_keep(output);

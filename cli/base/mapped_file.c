@@ -13,6 +13,10 @@
 
 enum { READ_ALIGNMENT = 64 };
 
+// Times that reading begins again after a signal. More are an error, so that no
+// stream of signals keeps a command for ever.
+enum { MOST_INTERRUPTIONS = 1000 };
+
 // Finds the size of a regular file.
 static etx_status examine(int descriptor, size_t* out_size, etx_diag* diag) {
   struct stat facts;
@@ -44,9 +48,12 @@ static etx_status map(int descriptor, size_t size, etx_mapped_file* file,
 
 static etx_status read_into(int descriptor, uint8_t* data, size_t size,
                             etx_diag* diag) {
+  int interruptions = 0;
   for (size_t done = 0; done < size;) {
     const ssize_t got = read(descriptor, data + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR && ++interruptions < MOST_INTERRUPTIONS) {
+      continue;
+    }
     if (got == 0) errno = EIO;  // the file became shorter
     if (got <= 0) {
       return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot be read: %s",

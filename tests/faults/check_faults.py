@@ -136,7 +136,7 @@ class Checker:
         else:
             env["ETX_FAULT_COUNT"] = str(self.counts)
         try:
-            return subprocess.run(words, env=env, capture_output=True, timeout=600)
+            return subprocess.run(words, env=env, capture_output=True, timeout=120)
         except subprocess.TimeoutExpired:
             return None
 

@@ -64,10 +64,17 @@ bool etx_ir_find_method(const etx_ir_module* module, etx_text name,
 
 // ---------------------------------------------------------------- constants
 
-// A constant of the module by the hash of its bytes; types are compared.
-static bool find_hashed_constant(const etx_ir_module* module, uint64_t hash,
-                                 const etx_ir_constant* constant,
-                                 uint32_t* out_index);
+// The hash of a constant of this type, from the hash of its bytes: many
+// constants may have the same bytes, such as none.
+static uint64_t hash_typed(const etx_ir_constant* constant, uint64_t content) {
+  uint64_t hash = content ^ ((uint64_t)constant->dtype * 31 + constant->rank);
+  for (size_t i = 0; i < constant->rank; ++i) {
+    hash = (hash ^ (uint64_t)constant->sizes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
 static bool constants_equal(const etx_ir_constant* a,
                             const etx_ir_constant* b) {
   return a->dtype == b->dtype && a->rank == b->rank &&
@@ -77,13 +84,14 @@ static bool constants_equal(const etx_ir_constant* a,
           memcmp(a->data.data, b->data.data, a->data.size) == 0);
 }
 
+// A constant of the module by the hash of its bytes.
 static bool find_hashed_constant(const etx_ir_module* module, uint64_t hash,
                                  const etx_ir_constant* constant,
                                  uint32_t* out_index) {
   const size_t size = module->constant_table_size;
   if (size == 0) return false;
-  for (size_t at = (size_t)hash & (size - 1); module->constant_table[at] != 0;
-       at = (at + 1) & (size - 1)) {
+  size_t at = (size_t)hash_typed(constant, hash) & (size - 1);
+  for (; module->constant_table[at] != 0; at = (at + 1) & (size - 1)) {
     const uint32_t index = module->constant_table[at] - 1;
     if (module->constant_hashes[index] != hash ||
         !constants_equal(&module->constants[index], constant)) {
@@ -100,6 +108,12 @@ bool etx_ir_find_constant(const etx_ir_module* module,
                           uint32_t* out_index) {
   return find_hashed_constant(module, etx_content_hash(constant->data),
                               constant, out_index);
+}
+
+static void put_constant(uint32_t* table, size_t size,
+                         const etx_ir_constant* constant, uint64_t hash,
+                         uint32_t index) {
+  table_put(table, size, hash_typed(constant, hash), index);
 }
 
 // Makes room in the arrays of constants and of their hashes, which grow alike.
@@ -123,7 +137,8 @@ etx_status etx_ir_add_constant(etx_ir_module* module,
                     module->constant_table_size, &bigger, &size));
   if (bigger != NULL) {
     for (size_t i = 0; i < module->constant_count; ++i) {
-      table_put(bigger, size, module->constant_hashes[i], (uint32_t)i);
+      put_constant(bigger, size, &module->constants[i],
+                   module->constant_hashes[i], (uint32_t)i);
     }
     module->constant_table = bigger;
     module->constant_table_size = size;
@@ -132,7 +147,7 @@ etx_status etx_ir_add_constant(etx_ir_module* module,
   const uint32_t index = (uint32_t)module->constant_count++;
   module->constants[index] = *constant;
   module->constant_hashes[index] = hash;
-  table_put(module->constant_table, size, hash, index);
+  put_constant(module->constant_table, size, constant, hash, index);
   *out_index = index;
   return ETX_OK;
 }
@@ -153,7 +168,7 @@ etx_status etx_ir_renumber_constants(etx_ir_module* module, const uint32_t* to,
     if (to[i] == ETX_IR_NONE) continue;
     constants[to[i]] = module->constants[i];
     hashes[to[i]] = module->constant_hashes[i];
-    table_put(table, size, hashes[to[i]], to[i]);
+    put_constant(table, size, &constants[to[i]], hashes[to[i]], to[i]);
   }
   module->constants = constants;
   module->constant_hashes = hashes;

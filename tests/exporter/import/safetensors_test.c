@@ -12,22 +12,7 @@
 #include <string.h>
 
 #include "exporter/import/safetensors.h"
-
-static etx_pool pool;
-static etx_diag diag;
-
-static int set_up(void** state) {
-  (void)state;
-  etx_pool_init(&pool);
-  etx_diag_init(&diag);
-  return 0;
-}
-
-static int tear_down(void** state) {
-  (void)state;
-  etx_pool_close(&pool);
-  return 0;
-}
+#include "tests/exporter/pool_and_diag.h"
 
 typedef struct file_buffer {
   uint8_t bytes[4096];

@@ -13,22 +13,7 @@
 #include "exporter/ir/aten_schema.h"
 #include "exporter/host/nearest_name.h"
 #include "exporter/lower/nearest_operator.h"
-
-static etx_pool pool;
-static etx_diag diag;
-
-static int set_up(void** state) {
-  (void)state;
-  etx_pool_init(&pool);
-  etx_diag_init(&diag);
-  return 0;
-}
-
-static int tear_down(void** state) {
-  (void)state;
-  etx_pool_close(&pool);
-  return 0;
-}
+#include "tests/exporter/pool_and_diag.h"
 
 static void rows_are_sorted_and_their_defaults_fit(void** state) {
   (void)state;

@@ -12,22 +12,7 @@
 #include <string.h>
 
 #include "exporter/ir/uniform_value.h"
-
-static etx_pool pool;
-static etx_diag diag;
-
-static int set_up(void** state) {
-  (void)state;
-  etx_pool_init(&pool);
-  etx_diag_init(&diag);
-  return 0;
-}
-
-static int tear_down(void** state) {
-  (void)state;
-  etx_pool_close(&pool);
-  return 0;
-}
+#include "tests/exporter/pool_and_diag.h"
 
 static etx_yaml_value number(double real) {
   etx_yaml_value value = {0};

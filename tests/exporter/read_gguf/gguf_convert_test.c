@@ -13,24 +13,9 @@
 #include <string.h>
 
 #include "exporter/read_gguf/gguf_convert.h"
+#include "tests/exporter/pool_and_diag.h"
 
 enum { F32 = 0, Q8_0 = 8 };
-
-static etx_pool pool;
-static etx_diag diag;
-
-static int set_up(void** state) {
-  (void)state;
-  etx_pool_init(&pool);
-  etx_diag_init(&diag);
-  return 0;
-}
-
-static int tear_down(void** state) {
-  (void)state;
-  etx_pool_close(&pool);
-  return 0;
-}
 
 // A tensor [rows, inner] over floats; [inner] if `rows` is 0.
 static etx_gguf_tensor tensor_of(const float* floats, int64_t rows,

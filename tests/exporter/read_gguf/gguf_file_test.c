@@ -12,23 +12,9 @@
 
 #include "exporter/read_gguf/gguf_file.h"
 #include "tests/exporter/read_gguf/gguf_bytes.h"
+#include "tests/exporter/pool_and_diag.h"
 
-static etx_pool pool;
-static etx_diag diag;
 static etx_gguf_file file;
-
-static int set_up(void** state) {
-  (void)state;
-  etx_pool_init(&pool);
-  etx_diag_init(&diag);
-  return 0;
-}
-
-static int tear_down(void** state) {
-  (void)state;
-  etx_pool_close(&pool);
-  return 0;
-}
 
 static etx_status open_bytes(const gguf_bytes* bytes) {
   etx_diag_init(&diag);

@@ -5,8 +5,8 @@
 // gemm_packed.c, with both operands expanded in the tile (thread_tiles.h),
 // where the sums stay, too:
 //
-//   block   [columns][taps][16]  of right, by groups of columns
-//   loaded  [rows][taps]         of left
+//   block   [columns / 16][taps][16]  of right, by groups of columns
+//   loaded  [rows][taps]              of left
 //   sums    [rows][SUM_COLUMNS]
 
 #include <string.h>

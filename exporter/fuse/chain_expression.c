@@ -63,6 +63,9 @@ static etx_status make_numbers(etx_builder* builder,
   return ETX_OK;
 }
 
+// Of the longest word of a chain and the space before it.
+enum { WORD_BYTES = 32 };
+
 etx_status etx_chain_expression_args(etx_builder* builder,
                                      const etx_chain_expression* given,
                                      uint32_t self, etx_ir_arg* out_others,
@@ -72,32 +75,35 @@ etx_status etx_chain_expression_args(etx_builder* builder,
   const etx_chain_expression* const chain = &numbered;
   uint32_t listed[ETX_CHAIN_MAX_OTHERS];
   size_t count = 0;
-  etx_text text = {"", 0};
+  char text[ETX_CHAIN_STEPS_MAX * WORD_BYTES];
+  size_t size = 0;
   *out_fits = false;
   ETX_TRY(make_numbers(builder, &numbered));
   for (size_t i = 0; i < chain->count; ++i) {
     const etx_chain_token token = chain->items[i];
     const char* const space = i == 0 ? "" : " ";
+    char* const end = text + size;
+    const size_t room = sizeof text - size;
     if (token.step != ETX_STEP_X) {
-      text = etx_pool_format(pool, "%t%s%s", text, space,
-                             etx_chain_step_name(token.step));
+      size += etx_format_text(end, room, "%s%s", space,
+                              etx_chain_step_name(token.step));
     } else if (token.value == self) {
-      text = etx_pool_format(pool, "%t%sx", text, space);
+      size += etx_format_text(end, room, "%sx", space);
     } else {
       const size_t at = listed_at(listed, count, token.value);
       if (at == ETX_CHAIN_MAX_OTHERS) return ETX_OK;
       listed[at] = token.value;
       if (at == count) ++count;
-      text = etx_pool_format(pool, "%t%s%z", text, space, at);
+      size += etx_format_text(end, room, "%s%z", space, at);
     }
-    if (text.data == NULL) return ETX_OUT_OF_MEMORY;
   }
   etx_ir_arg* const items = etx_pool_take(pool, (count + 1) * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(listed[i]);
   *out_others = etx_ir_list(items, count);
   *out_steps = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
-  out_steps->as.string = text;
+  out_steps->as.string = etx_pool_copy_text(pool, (etx_text){text, size});
+  if (out_steps->as.string.data == NULL) return ETX_OUT_OF_MEMORY;
   *out_fits = true;
   return ETX_OK;
 }

@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-enum { FIRST_BYTES = 4096 };
+enum { FIRST_BYTES = 64 };
 
 void etx_text_buffer_init(etx_text_buffer* buffer, etx_pool* pool) {
   memset(buffer, 0, sizeof *buffer);

@@ -15,15 +15,19 @@
 // A list or map being filled. In a map keys and values alternate.
 typedef struct open_node {
   etx_yaml node;
-  etx_yaml* items;
-  size_t count, capacity;
+  size_t first;  // of its items in builder.items
 } open_node;
 
 typedef struct builder {
-  etx_pool* pool;
+  etx_pool* pool;    // of the tree
+  etx_pool scratch;  // of `items`
   etx_diag* diag;
   open_node stack[ETX_YAML_MAX_DEPTH + 1];
   size_t depth;  // 0: at the root
+  // The items of all open lists and maps, those of the innermost one last. A
+  // list is copied to the tree when it is closed and its length is known.
+  etx_yaml* items;
+  size_t count, capacity;
   size_t node_count;
   etx_yaml root;
   bool has_root;
@@ -61,14 +65,15 @@ static etx_status attach(builder* b, const etx_yaml* node) {
     b->has_root = true;
     return ETX_OK;
   }
-  open_node* const parent = &b->stack[b->depth - 1];
-  ETX_TRY(etx_pool_grow(b->pool, &parent->items, parent->count,
-                        &parent->capacity, sizeof *parent->items));
-  if (parent->node.kind == ETX_YAML_MAP && parent->count % 2 == 0 &&
-      node->kind != ETX_YAML_SCALAR) {
+  const open_node* const parent = &b->stack[b->depth - 1];
+  const bool is_key =
+      parent->node.kind == ETX_YAML_MAP && (b->count - parent->first) % 2 == 0;
+  if (is_key && node->kind != ETX_YAML_SCALAR) {
     return etx_yaml_fail(node, b->diag, "a key should be a single value");
   }
-  parent->items[parent->count++] = *node;
+  ETX_TRY(etx_pool_grow(&b->scratch, &b->items, b->count, &b->capacity,
+                        sizeof *b->items));
+  b->items[b->count++] = *node;
   return ETX_OK;
 }
 
@@ -77,7 +82,7 @@ static etx_status open_container(builder* b, const etx_yaml* node) {
     return etx_yaml_fail(node, b->diag, "nested deeper than %i levels",
                          (int64_t)ETX_YAML_MAX_DEPTH);
   }
-  const open_node fresh = {*node, NULL, 0, 0};
+  const open_node fresh = {*node, b->count};
   b->stack[b->depth++] = fresh;
   return ETX_OK;
 }
@@ -111,25 +116,32 @@ static etx_status check_duplicates(builder* b, const etx_yaml* map) {
   return status;
 }
 
+// Copies every `step`-th item, from the first one on, to the tree.
+static etx_yaml* take_items(builder* b, const etx_yaml* first, size_t count,
+                            size_t step) {
+  etx_yaml* const items = etx_pool_take(b->pool, count * sizeof *items);
+  for (size_t i = 0; items != NULL && i < count; ++i) {
+    items[i] = first[step * i];
+  }
+  return items;
+}
+
 static etx_status close_container(builder* b) {
   const open_node done = b->stack[--b->depth];
+  const bool is_map = done.node.kind == ETX_YAML_MAP;
+  const size_t step = is_map ? 2 : 1;
   etx_yaml node = done.node;
-  node.items = done.items;
-  node.count = done.count;
-  if (node.kind == ETX_YAML_MAP) {
-    node.count = done.count / 2;
-    etx_yaml* const keys = etx_pool_take(b->pool, node.count * sizeof *keys);
-    etx_yaml* const values =
-        etx_pool_take(b->pool, node.count * sizeof *values);
-    if (keys == NULL || values == NULL) return ETX_OUT_OF_MEMORY;
-    for (size_t i = 0; i < node.count; ++i) {
-      keys[i] = done.items[2 * i];
-      values[i] = done.items[2 * i + 1];
+  node.count = (b->count - done.first) / step;
+  if (node.count != 0) {
+    const etx_yaml* const first = &b->items[done.first];
+    node.keys = is_map ? take_items(b, first, node.count, step) : NULL;
+    node.items = take_items(b, first + step - 1, node.count, step);
+    if (node.items == NULL || (is_map && node.keys == NULL)) {
+      return ETX_OUT_OF_MEMORY;
     }
-    node.keys = keys;
-    node.items = values;
-    ETX_TRY(check_duplicates(b, &node));
   }
+  b->count = done.first;
+  if (is_map) ETX_TRY(check_duplicates(b, &node));
   return attach(b, &node);
 }
 
@@ -231,12 +243,14 @@ etx_status etx_yaml_read(etx_pool* pool, etx_text text, etx_yaml* out_root,
   if (b == NULL || !yaml_parser_initialize(&parser)) return ETX_OUT_OF_MEMORY;
   b->pool = pool;
   b->diag = diag;
+  etx_pool_init(&b->scratch);
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(
       &parser, (const unsigned char*)(rest.data == NULL ? "" : rest.data),
       rest.size);
   const etx_status status = parse_all(&parser, b);
   yaml_parser_delete(&parser);
+  etx_pool_close(&b->scratch);
   ETX_TRY(status);
   if (!b->has_root) {
     b->root.kind = ETX_YAML_MAP;

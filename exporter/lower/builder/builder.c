@@ -38,11 +38,9 @@ static bool sets_late(const etx_builder* builder, const etx_shape* shape) {
 // All arguments of `op` except its out arguments: those given, then defaults.
 static etx_status complete_args(etx_builder* builder, const etx_op* op,
                                 const etx_ir_arg* args, size_t arg_count,
-                                etx_ir_arg** out_args, size_t* out_count) {
+                                etx_ir_arg all[ETX_MAX_ARGUMENTS],
+                                size_t* out_count) {
   etx_pool* const pool = builder->module->pool;
-  etx_ir_arg* const all =
-      etx_pool_take(pool, ETX_MAX_ARGUMENTS * sizeof(etx_ir_arg));
-  if (all == NULL) return ETX_OUT_OF_MEMORY;
   etx_argument_cursor cursor = etx_argument_first(op->arguments);
   etx_argument argument;
   size_t count = 0;
@@ -66,7 +64,6 @@ static etx_status complete_args(etx_builder* builder, const etx_op* op,
                          "'%s' was given %z arguments, expected at most %z",
                          op->name, arg_count, count);
   }
-  *out_args = all;
   *out_count = count;
   return ETX_OK;
 }
@@ -84,13 +81,14 @@ static etx_status add_output(etx_builder* builder, const etx_shape* shape,
 etx_status etx_build_row_outputs(etx_builder* builder, const etx_op* row,
                                  const etx_ir_arg* args, size_t arg_count,
                                  const etx_dtype* dtype, uint32_t* out_values) {
+  etx_ir_arg all[ETX_MAX_ARGUMENTS];
   etx_ir_node node = {.aten = {NULL, 0}};
   node.aten = builder->node->aten;
   node.op = row;
+  node.args = all;
   node.place = builder->node->place;
   node.branch = builder->node->branch;
-  ETX_TRY(complete_args(builder, row, args, arg_count, &node.args,
-                        &node.arg_count));
+  ETX_TRY(complete_args(builder, row, args, arg_count, all, &node.arg_count));
   etx_shape shapes[ETX_TYPE_INFERENCE_MAX_OUTPUTS];
   const etx_operator_call call = {row, node.args, node.arg_count, dtype,
                                   late_shape(builder)};

@@ -330,15 +330,23 @@ static etx_status fold_later_positions(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ the pass
 
-etx_status etx_pass_fold_positions(etx_pass_context* context) {
+static etx_status fold_method(etx_pass_context* context, etx_ir_method* method,
+                              etx_pool* scratch) {
   const etx_rewrite_rule rules[] = {fold_table, fold_later_positions};
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    etx_ir_method* const method = &context->module->methods[i];
-    etx_position_tables tables;
-    bool changed = false;
-    ETX_TRY(etx_position_tables_find(context, method, &tables));
-    ETX_TRY(
-        etx_rewrite_method_with(context, method, rules, 2, &tables, &changed));
+  etx_position_tables tables;
+  bool changed = false;
+  ETX_TRY(etx_position_tables_find(context, method, scratch, &tables));
+  return etx_rewrite_method_with(context, method, rules, 2, &tables, &changed);
+}
+
+etx_status etx_pass_fold_positions(etx_pass_context* context) {
+  etx_status status = ETX_OK;
+  for (size_t i = 0; status == ETX_OK && i < context->module->method_count;
+       ++i) {
+    etx_pool scratch;
+    etx_pool_init(&scratch);
+    status = fold_method(context, &context->module->methods[i], &scratch);
+    etx_pool_close(&scratch);
   }
-  return ETX_OK;
+  return status;
 }

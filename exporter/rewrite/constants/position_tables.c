@@ -242,9 +242,8 @@ static void find_readers(const etx_ir_method* method, bool* broadcasts) {
 }
 
 etx_status etx_position_tables_find(etx_pass_context* context,
-                                    etx_ir_method* method,
+                                    etx_ir_method* method, etx_pool* pool,
                                     etx_position_tables* out_tables) {
-  etx_pool* const pool = context->module->pool;
   table_search self = {.method = method, .tables = out_tables};
   *out_tables = (etx_position_tables){
       .is_selected = etx_pool_take(pool, method->value_count),

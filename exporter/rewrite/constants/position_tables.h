@@ -17,10 +17,11 @@ typedef struct etx_position_tables {
   bool* broadcasts;   // by value: all readers repeat dimensions of size 1
 } etx_position_tables;
 
-// Computes the tables of `method`, whose table of expressions may grow.
+// Computes the tables of `method`, whose table of expressions may grow. The
+// tables are in `pool`, their contents in the module's.
 ETX_MUST_USE etx_status
 etx_position_tables_find(etx_pass_context* context, etx_ir_method* method,
-                         etx_position_tables* out_tables);
+                         etx_pool* pool, etx_position_tables* out_tables);
 
 // The content at the upper bounds of a table that something is computed for;
 // NULL for all other values.

@@ -380,7 +380,7 @@ static etx_status fuse_method(const parallel_linear_pass* j) {
   if (is_seen == NULL || is_fused == NULL) return ETX_OUT_OF_MEMORY;
   memset(is_seen, 0, node_count + 1);
   memset(is_fused, 0, node_count + 1);
-  ETX_TRY(etx_ir_restart_nodes(j->module, method));
+  etx_ir_restart_nodes(method);
   for (size_t i = 0; i < node_count; ++i) {
     parallel_layers g;
     uint32_t index = 0;
@@ -394,7 +394,7 @@ static etx_status fuse_method(const parallel_linear_pass* j) {
         is_seen[g.items[k]] = is_fused[g.items[k]] = true;
       }
     } else if (!is_fused[i]) {
-      ETX_TRY(etx_ir_add_node(j->module, method, &nodes[i], &index));
+      ETX_TRY(etx_ir_keep_node(j->module, method, &nodes[i], &index));
     }
   }
   return etx_ir_drop_dead_nodes(j->module, method);

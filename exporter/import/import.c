@@ -232,18 +232,49 @@ static etx_status merge_declaration(etx_import* import,
   return ETX_OK;
 }
 
-static etx_status merge_buffer(etx_import* import, uint32_t index,
+// The declarations of each buffer, in the order of reading: those of buffer b
+// are order[starts[b]] to order[starts[b + 1] - 1].
+typedef struct declaration_lists {
+  size_t* starts;
+  size_t* order;
+} declaration_lists;
+
+static etx_status list_declarations(const etx_import* import, etx_pool* scratch,
+                                    declaration_lists* out) {
+  const size_t buffers = import->module->buffer_count;
+  const size_t count = import->declaration_count;
+  size_t* const starts =
+      etx_pool_take(scratch, (buffers + 1) * sizeof *out->starts);
+  size_t* const ends = etx_pool_take(scratch, buffers * sizeof *ends);
+  size_t* const order = etx_pool_take(scratch, count * sizeof *out->order);
+  if (starts == NULL || ends == NULL || order == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    ++starts[import->declarations[i].buffer + 1];
+  }
+  for (size_t b = 0; b < buffers; ++b) {
+    starts[b + 1] += starts[b];
+    ends[b] = starts[b];
+  }
+  for (size_t i = 0; i < count; ++i) {
+    order[ends[import->declarations[i].buffer]++] = i;
+  }
+  *out = (declaration_lists){starts, order};
+  return ETX_OK;
+}
+
+static etx_status merge_buffer(etx_import* import,
+                               const declaration_lists* lists, uint32_t index,
                                uint32_t override) {
   etx_ir_module* const module = import->module;
   etx_ir_buffer* const buffer = &module->buffers[index];
   merged_buffer so_far = {NULL, NULL, override, override != ETX_IR_NONE};
   const size_t problems = import->problem_count;
-  for (size_t i = 0; i < import->declaration_count; ++i) {
-    const etx_buffer_declaration* const declaration = &import->declarations[i];
-    if (declaration->buffer != index ||
-        !(declaration->is_used || buffer->is_state)) {
-      continue;
-    }
+  for (size_t i = lists->starts[index]; i < lists->starts[index + 1]; ++i) {
+    const etx_buffer_declaration* const declaration =
+        &import->declarations[lists->order[i]];
+    if (!declaration->is_used && !buffer->is_state) continue;
     ETX_TRY(merge_declaration(import, buffer, declaration, &so_far));
   }
   if (so_far.first == NULL) return ETX_OK;  // the buffer is not used
@@ -268,11 +299,22 @@ static etx_status merge_buffer(etx_import* import, uint32_t index,
   return ETX_OK;
 }
 
-etx_status etx_import_merge_buffers(etx_import* import,
-                                    const uint32_t* overrides) {
+static etx_status merge_buffers(etx_import* import, const uint32_t* overrides,
+                                etx_pool* scratch) {
+  declaration_lists lists;
+  ETX_TRY(list_declarations(import, scratch, &lists));
   for (uint32_t i = 0; i < import->module->buffer_count; ++i) {
-    ETX_TRY(merge_buffer(import, i,
+    ETX_TRY(merge_buffer(import, &lists, i,
                          overrides == NULL ? ETX_IR_NONE : overrides[i]));
   }
   return ETX_OK;
+}
+
+etx_status etx_import_merge_buffers(etx_import* import,
+                                    const uint32_t* overrides) {
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  const etx_status status = merge_buffers(import, overrides, &scratch);
+  etx_pool_close(&scratch);
+  return status;
 }

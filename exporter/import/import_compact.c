@@ -88,8 +88,7 @@ static etx_status move_buffers(etx_ir_module* module,
       buffer->cache.counter = numbers->to[buffer->cache.counter];
     }
   }
-  module->buffers = moved;
-  module->buffer_count = module->buffer_capacity = numbers->count;
+  ETX_TRY(etx_ir_set_buffers(module, moved, numbers->count));
   for (size_t i = 0; i < module->method_count; ++i) {
     etx_ir_method* const method = &module->methods[i];
     for (size_t j = 0; j < method->value_count; ++j) {

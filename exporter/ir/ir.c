@@ -37,6 +37,10 @@ static void table_put(uint32_t* table, size_t size, uint64_t hash,
   table[at] = index + 1;
 }
 
+static void clear_table(uint32_t* table, size_t size) {
+  if (size != 0) memset(table, 0, size * sizeof *table);
+}
+
 // ---------------------------------------------------------------- methods
 
 etx_status etx_ir_add_method(etx_ir_module* module, etx_text name,
@@ -195,14 +199,15 @@ etx_status etx_ir_add_part(etx_ir_module* module, const etx_ir_part* part) {
 
 // ---------------------------------------------------------------- buffers
 
+static etx_named_items buffers_of(const etx_ir_module* module) {
+  return (etx_named_items){module->buffers, module->buffer_count,
+                           sizeof *module->buffers};
+}
+
 bool etx_ir_find_buffer(const etx_ir_module* module, etx_text name,
                         uint32_t* out_index) {
-  for (size_t i = 0; i < module->buffer_count; ++i) {
-    if (!etx_text_equal(module->buffers[i].name, name)) continue;
-    *out_index = (uint32_t)i;
-    return true;
-  }
-  return false;
+  const etx_named_items named = buffers_of(module);
+  return etx_name_index_find(&module->buffer_names, &named, name, out_index);
 }
 
 etx_status etx_ir_add_buffer(etx_ir_module* module, const etx_ir_buffer* buffer,
@@ -214,41 +219,30 @@ etx_status etx_ir_add_buffer(etx_ir_module* module, const etx_ir_buffer* buffer,
   if (copy.name.data == NULL) return ETX_OUT_OF_MEMORY;
   *out_index = (uint32_t)module->buffer_count;
   module->buffers[module->buffer_count++] = copy;
-  return ETX_OK;
+  const etx_named_items named = buffers_of(module);
+  return etx_name_index_add(&module->buffer_names, module->pool, &named,
+                            *out_index);
+}
+
+etx_status etx_ir_set_buffers(etx_ir_module* module, etx_ir_buffer* buffers,
+                              size_t count) {
+  module->buffers = buffers;
+  module->buffer_count = module->buffer_capacity = count;
+  const etx_named_items named = buffers_of(module);
+  return etx_name_index_rebuild(&module->buffer_names, module->pool, &named);
 }
 
 // ---------------------------------------------------------------- values
 
-static uint64_t hash_name(etx_text name) {
-  return etx_content_hash((etx_bytes){(const uint8_t*)name.data, name.size});
+static etx_named_items values_of(const etx_ir_method* method) {
+  return (etx_named_items){method->values, method->value_count,
+                           sizeof *method->values};
 }
 
 bool etx_ir_find_value(const etx_ir_method* method, etx_text name,
                        uint32_t* out_index) {
-  const size_t size = method->name_table_size;
-  if (size == 0) return false;
-  for (size_t at = (size_t)hash_name(name) & (size - 1);
-       method->name_table[at] != 0; at = (at + 1) & (size - 1)) {
-    const uint32_t index = method->name_table[at] - 1;
-    if (!etx_text_equal(method->values[index].name, name)) continue;
-    *out_index = index;
-    return true;
-  }
-  return false;
-}
-
-static etx_status make_name_room(etx_ir_module* module, etx_ir_method* method) {
-  uint32_t* bigger = NULL;
-  size_t size = 0;
-  ETX_TRY(make_room(module->pool, method->value_count, method->name_table_size,
-                    &bigger, &size));
-  if (bigger == NULL) return ETX_OK;
-  for (size_t i = 0; i < method->value_count; ++i) {
-    table_put(bigger, size, hash_name(method->values[i].name), (uint32_t)i);
-  }
-  method->name_table = bigger;
-  method->name_table_size = size;
-  return ETX_OK;
+  const etx_named_items named = values_of(method);
+  return etx_name_index_find(&method->value_names, &named, name, out_index);
 }
 
 // `wanted` if it is free, else `wanted` with the first free suffix "_1",
@@ -321,7 +315,6 @@ static bool find_origin(etx_ir_method* method, etx_ir_origin origin,
 etx_status etx_ir_add_value(etx_ir_module* module, etx_ir_method* method,
                             const etx_ir_value* value, uint32_t* out_index) {
   if (method->value_count >= ETX_IR_NONE - 1) return ETX_OUT_OF_RANGE;
-  ETX_TRY(make_name_room(module, method));
   ETX_TRY(etx_pool_grow(module->pool, &method->values, method->value_count,
                         &method->value_capacity, sizeof *method->values));
   etx_ir_value copy = *value;
@@ -335,10 +328,27 @@ etx_status etx_ir_add_value(etx_ir_module* module, etx_ir_method* method,
   const uint32_t index = (uint32_t)method->value_count;
   ETX_TRY(note_first_value(module->pool, method, &copy, index));
   method->values[method->value_count++] = copy;
-  table_put(method->name_table, method->name_table_size, hash_name(copy.name),
-            index);
   *out_index = index;
-  return ETX_OK;
+  const etx_named_items named = values_of(method);
+  return etx_name_index_add(&method->value_names, module->pool, &named, index);
+}
+
+etx_status etx_ir_keep_values(etx_ir_module* module, etx_ir_method* method,
+                              const bool* keep, uint32_t* out_map) {
+  size_t count = 0;
+  for (size_t i = 0; i < method->value_count; ++i) {
+    out_map[i] = keep[i] ? (uint32_t)count : ETX_IR_NONE;
+    if (keep[i]) method->values[count++] = method->values[i];
+  }
+  method->value_count = count;
+  clear_table(method->constant_values.items, method->constant_values.count);
+  clear_table(method->buffer_values.items, method->buffer_values.count);
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(note_first_value(module->pool, method, &method->values[i],
+                             (uint32_t)i));
+  }
+  const etx_named_items named = values_of(method);
+  return etx_name_index_rebuild(&method->value_names, module->pool, &named);
 }
 
 static etx_ir_value value_of_type(etx_text name, etx_dtype dtype, uint8_t rank,
@@ -402,23 +412,100 @@ static etx_status copy_lists(etx_pool* pool, etx_ir_arg* args, size_t count) {
   return ETX_OK;
 }
 
-etx_status etx_ir_restart_nodes(etx_ir_module* module, etx_ir_method* method) {
+// Moves a table of `count` items to an array with room for `wanted`.
+static etx_status reserve(etx_pool* pool, void* items, size_t count,
+                          size_t* capacity, size_t wanted, size_t item_bytes) {
+  if (wanted <= *capacity) return ETX_OK;
+  void* bigger = NULL;
+  void* old = NULL;
   size_t bytes = 0;
-  if (!etx_multiply_size(method->node_count, sizeof *method->nodes, &bytes)) {
-    return ETX_OUT_OF_MEMORY;
+  if (!etx_multiply_size(wanted, item_bytes, &bytes)) return ETX_OUT_OF_MEMORY;
+  bigger = etx_pool_take(pool, bytes);
+  if (bigger == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(&old, items, sizeof old);
+  if (count != 0) memcpy(bigger, old, count * item_bytes);
+  memcpy(items, &bigger, sizeof bigger);
+  *capacity = wanted;
+  return ETX_OK;
+}
+
+etx_status etx_ir_reserve(etx_ir_module* module, etx_ir_method* method,
+                          size_t value_count, size_t node_count) {
+  ETX_TRY(reserve(module->pool, &method->values, method->value_count,
+                  &method->value_capacity, value_count,
+                  sizeof *method->values));
+  return reserve(module->pool, &method->nodes, method->node_count,
+                 &method->node_capacity, node_count, sizeof *method->nodes);
+}
+
+void etx_ir_restart_nodes(etx_ir_method* method) {
+  if (method->node_reserve < method->node_capacity) {
+    method->node_reserve = method->node_capacity;
   }
-  method->nodes = etx_pool_take(module->pool, bytes);
-  if (method->nodes == NULL) return ETX_OUT_OF_MEMORY;
-  method->node_capacity = method->node_count;
-  method->node_count = 0;
+  method->node_count = method->node_capacity = 0;
+}
+
+void etx_ir_set_nodes(etx_ir_method* method, etx_ir_node* nodes, size_t count) {
+  method->nodes = nodes;
+  method->node_count = method->node_capacity = count;
+  method->node_reserve = 0;
+}
+
+// The list that is written anew moves to an array of its own, with the nodes
+// that it has so far. That is the one that no list has used since the last
+// time, if it is large enough.
+static etx_status move_list(etx_pool* pool, etx_ir_method* method) {
+  const size_t wanted = method->node_reserve;
+  etx_ir_node* to = method->spare_nodes;
+  size_t capacity = method->spare_capacity;
+  if (capacity < wanted) {
+    size_t bytes = 0;
+    if (!etx_multiply_size(wanted, sizeof *to, &bytes)) {
+      return ETX_OUT_OF_MEMORY;
+    }
+    to = etx_pool_take(pool, bytes);
+    capacity = wanted;
+    if (to == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  if (method->node_count != 0) {
+    memcpy(to, method->nodes, method->node_count * sizeof *to);
+  }
+  method->spare_nodes = method->nodes;
+  method->spare_capacity = wanted;
+  method->nodes = to;
+  method->node_capacity = capacity;
+  method->node_reserve = 0;
+  return ETX_OK;
+}
+
+static etx_status make_node_room(etx_pool* pool, etx_ir_method* method) {
+  if (method->node_count < method->node_capacity) return ETX_OK;
+  if (method->node_reserve > method->node_count) {
+    return move_list(pool, method);
+  }
+  method->node_reserve = 0;
+  return etx_pool_grow(pool, &method->nodes, method->node_count,
+                       &method->node_capacity, sizeof *method->nodes);
+}
+
+etx_status etx_ir_keep_node(etx_ir_module* module, etx_ir_method* method,
+                            const etx_ir_node* node, uint32_t* out_index) {
+  const size_t at = method->node_count;
+  *out_index = (uint32_t)at;
+  if (method->node_reserve > at && node == &method->nodes[at]) {
+    method->node_count = method->node_capacity = at + 1;
+    return ETX_OK;
+  }
+  ETX_TRY(make_node_room(module->pool, method));
+  method->nodes[at] = *node;
+  ++method->node_count;
   return ETX_OK;
 }
 
 etx_status etx_ir_add_node(etx_ir_module* module, etx_ir_method* method,
                            const etx_ir_node* node, uint32_t* out_index) {
   etx_pool* const pool = module->pool;
-  ETX_TRY(etx_pool_grow(pool, &method->nodes, method->node_count,
-                        &method->node_capacity, sizeof *method->nodes));
+  ETX_TRY(make_node_room(pool, method));
   etx_ir_node copy = *node;
   void* array = NULL;
   ETX_TRY(copy_array(pool, node->args, node->arg_count, sizeof *node->args,

@@ -22,7 +22,7 @@
 #ifndef ETX_EXPORTER_IR_IR_H
 #define ETX_EXPORTER_IR_IR_H
 
-#include "exporter/host/host_memory.h"
+#include "exporter/ir/name_index.h"
 #include "exporter/symbols/symbol.h"
 #include "format/base/diag.h"
 #include "format/cache_table/cache_table.h"
@@ -195,12 +195,15 @@ typedef struct etx_ir_method {
   etx_symbols symbols;
   etx_ir_value* values;
   size_t value_count, value_capacity;
-  uint32_t* name_table;  // hash table of values by name, private to ir.c
-  size_t name_table_size;
+  etx_name_index value_names;           // of `values`
   etx_ir_first_values constant_values;  // by constant and by buffer,
   etx_ir_first_values buffer_values;    // private to ir.c
   etx_ir_node* nodes;
   size_t node_count, node_capacity;
+  size_t node_reserve;       // private to ir.c, as the next two: the capacity
+                             // of `nodes` while a pass writes the list anew
+  etx_ir_node* spare_nodes;  // for the next list that is written anew
+  size_t spare_capacity;
   etx_ir_input* inputs;
   size_t input_count, input_capacity;
   etx_ir_output* outputs;
@@ -267,6 +270,7 @@ typedef struct etx_ir_module {
   size_t method_count, method_capacity;
   etx_ir_buffer* buffers;
   size_t buffer_count, buffer_capacity;
+  etx_name_index buffer_names;  // of `buffers`
   etx_ir_constant* constants;
   size_t constant_count, constant_capacity;
   etx_ir_part* parts;  // at most one for each constant
@@ -319,6 +323,11 @@ ETX_MUST_USE etx_status etx_ir_add_buffer(etx_ir_module* module,
                                           const etx_ir_buffer* buffer,
                                           uint32_t* out_index);
 
+// Gives the module another list of `count` buffers.
+ETX_MUST_USE etx_status etx_ir_set_buffers(etx_ir_module* module,
+                                           etx_ir_buffer* buffers,
+                                           size_t count);
+
 // Finds a constant of equal type, sizes and bytes.
 bool etx_ir_find_constant(const etx_ir_module* module,
                           const etx_ir_constant* constant, uint32_t* out_index);
@@ -344,6 +353,13 @@ ETX_MUST_USE etx_status etx_ir_add_value(etx_ir_module* module,
                                          const etx_ir_value* value,
                                          uint32_t* out_index);
 
+// Removes the values that are not to be kept; the others keep their order and
+// names. Value i gets the number out_map[i], or ETX_IR_NONE. What refers to
+// values is not changed.
+ETX_MUST_USE etx_status etx_ir_keep_values(etx_ir_module* module,
+                                           etx_ir_method* method,
+                                           const bool* keep, uint32_t* out_map);
+
 // The value of a buffer or constant in a method; it is added if the method has
 // none yet.
 ETX_MUST_USE etx_status etx_ir_buffer_value(etx_ir_module* module,
@@ -355,16 +371,32 @@ ETX_MUST_USE etx_status etx_ir_constant_value(etx_ir_module* module,
                                               uint32_t constant,
                                               uint32_t* out_value);
 
-// Starts an empty list of nodes, for a pass that writes all of them anew; it has
-// room for as many as there were. The old list stays readable.
-ETX_MUST_USE etx_status etx_ir_restart_nodes(etx_ir_module* module,
-                                             etx_ir_method* method);
+// Makes room for so many values and nodes in all. Without it the tables double
+// when they are full, and the old ones stay in the pool.
+ETX_MUST_USE etx_status etx_ir_reserve(etx_ir_module* module,
+                                       etx_ir_method* method,
+                                       size_t value_count, size_t node_count);
+
+// Starts an empty list of nodes, for a pass that writes all of them anew. The
+// old list stays readable until the next one is started.
+void etx_ir_restart_nodes(etx_ir_method* method);
+
+// Gives the method another list of nodes, with room for `count`.
+void etx_ir_set_nodes(etx_ir_method* method, etx_ir_node* nodes, size_t count);
 
 // Appends a node; arrays are copied into the pool.
 ETX_MUST_USE etx_status etx_ir_add_node(etx_ir_module* module,
                                         etx_ir_method* method,
                                         const etx_ir_node* node,
                                         uint32_t* out_index);
+
+// Appends a node of the list that etx_ir_restart_nodes ended: it takes over the
+// arrays of the old entry. As long as the first nodes stay the same, the new
+// list is the old one, and nothing is copied.
+ETX_MUST_USE etx_status etx_ir_keep_node(etx_ir_module* module,
+                                         etx_ir_method* method,
+                                         const etx_ir_node* node,
+                                         uint32_t* out_index);
 
 // Position of a value among the method's mutations of buffers, or
 // ETX_IR_NONE.

@@ -43,6 +43,8 @@ etx_status etx_ir_copy_method(etx_pool* pool, const etx_ir_method* method,
   etx_ir_method copy = *method;
   copy.value_capacity = copy.value_count;
   copy.node_capacity = copy.node_count;
+  copy.node_reserve = copy.spare_capacity = 0;
+  copy.spare_nodes = NULL;
   copy.input_capacity = copy.input_count;
   copy.output_capacity = copy.output_count;
   copy.mutation_capacity = copy.mutation_count;
@@ -50,8 +52,8 @@ etx_status etx_ir_copy_method(etx_pool* pool, const etx_ir_method* method,
   bool is_copied =
       copy_symbols(pool, &copy.symbols) &&
       copy_array(pool, &copy.values, copy.value_count, sizeof *copy.values) &&
-      copy_array(pool, &copy.name_table, copy.name_table_size,
-                 sizeof *copy.name_table) &&
+      copy_array(pool, &copy.value_names.entries, copy.value_names.size,
+                 sizeof *copy.value_names.entries) &&
       copy_array(pool, &copy.constant_values.items, copy.constant_values.count,
                  sizeof *copy.constant_values.items) &&
       copy_array(pool, &copy.buffer_values.items, copy.buffer_values.count,

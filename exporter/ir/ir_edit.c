@@ -142,10 +142,9 @@ static bool is_carried(const etx_ir_method* method, const etx_ir_node* node) {
   return etx_ir_is_join(node) && etx_ir_is_loop(method, node->cond);
 }
 
-etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
-                                  etx_ir_method* method) {
-  uint32_t* const uses = zero_counts(module->pool, method);
-  bool* const keep = etx_pool_take(module->pool, method->node_count);
+static etx_status drop_nodes(etx_ir_method* method, etx_pool* scratch) {
+  uint32_t* const uses = zero_counts(scratch, method);
+  bool* const keep = etx_pool_take(scratch, method->node_count);
   if (uses == NULL || keep == NULL) return ETX_OUT_OF_MEMORY;
   count_results(method, uses);
   for (size_t i = method->node_count; i-- > 0;) {
@@ -158,7 +157,16 @@ etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
     if (keep[i]) method->nodes[count++] = method->nodes[i];
   }
   method->node_count = count;
-  return etx_ir_renumber(module, method);
+  return ETX_OK;
+}
+
+etx_status etx_ir_drop_dead_nodes(etx_ir_module* module,
+                                  etx_ir_method* method) {
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  const etx_status status = drop_nodes(method, &scratch);
+  etx_pool_close(&scratch);
+  return status == ETX_OK ? etx_ir_renumber(module, method) : status;
 }
 
 // Marks values to keep: inputs, outputs of nodes, used buffers and constants.
@@ -222,26 +230,24 @@ static void renumber_uses(etx_ir_method* method, const uint32_t* map) {
   }
 }
 
-etx_status etx_ir_renumber(etx_ir_module* module, etx_ir_method* method) {
-  const bool* const keep = mark_kept(module->pool, method);
+static etx_status renumber_with(etx_ir_module* module, etx_ir_method* method,
+                                etx_pool* scratch) {
+  const bool* const keep = mark_kept(scratch, method);
   uint32_t* const map =
-      etx_pool_take(module->pool, method->value_count * sizeof(uint32_t));
+      etx_pool_take(scratch, method->value_count * sizeof(uint32_t));
   if (keep == NULL || map == NULL) return ETX_OUT_OF_MEMORY;
-  const etx_ir_value* const old = method->values;
-  const size_t old_count = method->value_count;
-  // Values are added again one by one, which rebuilds the table of names.
-  method->values = NULL;
-  method->value_count = method->value_capacity = 0;
-  method->name_table = NULL;
-  method->name_table_size = 0;
-  for (size_t i = 0; i < old_count; ++i) {
-    map[i] = ETX_IR_NONE;
-    if (!keep[i]) continue;
-    ETX_TRY(etx_ir_add_value(module, method, &old[i], &map[i]));
-  }
+  ETX_TRY(etx_ir_keep_values(module, method, keep, map));
   renumber_outputs(method, map);
   renumber_uses(method, map);
   return ETX_OK;
+}
+
+etx_status etx_ir_renumber(etx_ir_module* module, etx_ir_method* method) {
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  const etx_status status = renumber_with(module, method, &scratch);
+  etx_pool_close(&scratch);
+  return status;
 }
 
 void etx_ir_renumber_outputs(etx_ir_method* method, size_t from, size_t to) {

@@ -396,7 +396,7 @@ static etx_status keep_node(method_lowering* self, etx_ir_node* node) {
     replace_imported(self, &node->args[i]);
   }
   uint32_t index = 0;
-  return etx_ir_add_node(self->context->module, self->method, node, &index);
+  return etx_ir_keep_node(self->context->module, self->method, node, &index);
 }
 
 // ------------------------------------------------ conditionals
@@ -554,7 +554,11 @@ static etx_status lower_method(etx_pass_context* context, etx_ir_method* method,
   if (self.uses == NULL || self.map == NULL || self.states == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
-  ETX_TRY(etx_ir_restart_nodes(context->module, method));
+  // Most nodes become one, whose outputs are new values at first.
+  ETX_TRY(etx_ir_reserve(context->module, method,
+                         method->value_count + node_count + node_count / 4,
+                         method->node_count));
+  etx_ir_restart_nodes(method);
   check_target(&self);
   const size_t problems_before = context->problems->count;
   for (size_t i = 0; i < node_count; ++i) {

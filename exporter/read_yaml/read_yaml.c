@@ -227,6 +227,12 @@ static etx_status read_sections(etx_yaml_method* m) {
   ETX_TRY(read_section(m, "buffers", ETX_YAML_LIST, false, buffer_entry));
   ETX_TRY(read_section(m, "constants", ETX_YAML_LIST, false, constant_entry));
   ETX_TRY(etx_yaml_read_stored(m));
+  const etx_yaml* const nodes = etx_yaml_find(m->root, "nodes");
+  if (nodes != NULL) {
+    ETX_TRY(etx_ir_reserve(m->module, m->method,
+                           m->method->value_count + nodes->count,
+                           m->method->node_count + nodes->count));
+  }
   ETX_TRY(read_section(m, "nodes", ETX_YAML_LIST, false, node_entry));
   ETX_TRY(
       read_section(m, "outputs", ETX_YAML_LIST, true, etx_yaml_read_output));

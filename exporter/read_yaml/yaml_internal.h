@@ -29,6 +29,7 @@ typedef struct etx_yaml_method {
   uint32_t branch;  // the branch whose nodes are being read; 0: the method
   etx_yaml_stored* stored;
   size_t stored_count, stored_capacity;
+  etx_name_index output_names;  // of the method's outputs so far
 } etx_yaml_method;
 
 // Reports the error of a call, whose message is in `diag`, and returns ETX_OK.

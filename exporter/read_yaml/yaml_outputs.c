@@ -83,16 +83,18 @@ etx_status etx_yaml_read_output(etx_yaml_method* m, const etx_yaml* name,
     output.name = etx_pool_format(m->pool, "output_%z", method->output_count);
     if (output.name.data == NULL) return ETX_OUT_OF_MEMORY;
   }
-  for (size_t i = 0; i < method->output_count; ++i) {
-    if (etx_text_equal(method->outputs[i].name, output.name)) {
-      return etx_yaml_fail(node, diag, "two outputs are named '%t'",
-                           output.name);
-    }
+  etx_named_items named = {method->outputs, method->output_count,
+                           sizeof *method->outputs};
+  uint32_t index = 0;
+  if (etx_name_index_find(&m->output_names, &named, output.name, &index)) {
+    return etx_yaml_fail(node, diag, "two outputs are named '%t'", output.name);
   }
   ETX_TRY(etx_pool_grow(m->pool, &method->outputs, method->output_count,
                         &method->output_capacity, sizeof *method->outputs));
+  index = (uint32_t)method->output_count;
   method->outputs[method->output_count++] = output;
-  return ETX_OK;
+  named.items = method->outputs;
+  return etx_name_index_add(&m->output_names, m->pool, &named, index);
 }
 
 // ---------------------------------------------------------------- mutations

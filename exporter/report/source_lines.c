@@ -136,14 +136,11 @@ static etx_status take_values(etx_pool* pool, const etx_ir_method* method,
   etx_ir_method* const to = &graph->values;
   const size_t count = method->value_count;
   to->values = etx_pool_take(pool, (count + 1) * sizeof *to->values);
-  to->name_table = etx_pool_take(
-      pool, (method->name_table_size + 1) * sizeof *to->name_table);
   to->mutations =
       etx_pool_take(pool, (method->mutation_count + 1) * sizeof *to->mutations);
   graph->producers =
       etx_pool_take(pool, (count + 1) * sizeof *graph->producers);
-  if (to->values == NULL || to->name_table == NULL || to->mutations == NULL ||
-      graph->producers == NULL) {
+  if (to->values == NULL || to->mutations == NULL || graph->producers == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
   to->mutation_count = method->mutation_count;
@@ -153,12 +150,9 @@ static etx_status take_values(etx_pool* pool, const etx_ir_method* method,
   }
   if (count != 0)
     memcpy(to->values, method->values, count * sizeof *to->values);
-  if (method->name_table_size != 0) {
-    memcpy(to->name_table, method->name_table,
-           method->name_table_size * sizeof *to->name_table);
-  }
   to->value_count = count;
-  to->name_table_size = method->name_table_size;
+  const etx_named_items named = {to->values, count, sizeof *to->values};
+  ETX_TRY(etx_name_index_rebuild(&to->value_names, pool, &named));
   for (size_t i = 0; i < count; ++i) graph->producers[i] = ETX_IR_NONE;
   return ETX_OK;
 }

@@ -25,8 +25,8 @@ static void replace_arg(const rewriter* self, etx_ir_arg* arg) {
 
 static etx_status keep_node(rewriter* self, const etx_ir_node* node) {
   uint32_t index = 0;
-  ETX_TRY(etx_ir_add_node(self->rewrite.builder.module, self->method, node,
-                          &index));
+  ETX_TRY(etx_ir_keep_node(self->rewrite.builder.module, self->method, node,
+                           &index));
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
     self->method->values[node->outputs[i]].index = index;
@@ -73,13 +73,30 @@ static etx_status match_node(rewriter* self, etx_ir_node* node,
   return ETX_OK;
 }
 
-static etx_status apply_map(rewriter* self) {
-  uint32_t* const map =
-      etx_ir_identity_map(self->rewrite.builder.module->pool, self->method);
+static etx_status apply_map(rewriter* self, etx_pool* scratch) {
+  uint32_t* const map = etx_ir_identity_map(scratch, self->method);
   if (map == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(map, self->map, self->rewrite.value_count * sizeof *map);
   etx_ir_replace(self->method, map);
   return etx_ir_drop_dead_nodes(self->rewrite.builder.module, self->method);
+}
+
+static etx_status rewrite_nodes(rewriter* self, etx_pool* scratch,
+                                const etx_rewrite_rule* rules,
+                                size_t rule_count) {
+  etx_ir_method* const method = self->method;
+  etx_ir_node* const nodes = method->nodes;
+  const size_t node_count = method->node_count;
+  self->map = etx_ir_identity_map(scratch, method);
+  self->rewrite.uses = etx_ir_count_uses(scratch, method);
+  if (self->map == NULL || self->rewrite.uses == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  etx_ir_restart_nodes(method);
+  for (size_t i = 0; i < node_count; ++i) {
+    ETX_TRY(match_node(self, &nodes[i], rules, rule_count));
+  }
+  return self->changed ? apply_map(self, scratch) : ETX_OK;
 }
 
 etx_status etx_rewrite_method_with(etx_pass_context* context,
@@ -87,11 +104,7 @@ etx_status etx_rewrite_method_with(etx_pass_context* context,
                                    const etx_rewrite_rule* rules,
                                    size_t rule_count, const void* facts,
                                    bool* out_changed) {
-  etx_pool* const pool = context->module->pool;
-  etx_ir_node* const nodes = method->nodes;
-  const size_t node_count = method->node_count;
-  rewriter self = {.method = method, .map = etx_ir_identity_map(pool, method)};
-  self.rewrite.uses = etx_ir_count_uses(pool, method);
+  rewriter self = {.method = method};
   self.rewrite.value_count = method->value_count;
   self.rewrite.fusions = &context->fusions;
   self.rewrite.constant_names = &context->constant_names;
@@ -100,14 +113,12 @@ etx_status etx_rewrite_method_with(etx_pass_context* context,
   self.rewrite.builder.method = method;
   self.rewrite.builder.target = context->options->target;
   self.rewrite.builder.diag = context->diag;
-  if (self.map == NULL || self.rewrite.uses == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(etx_ir_restart_nodes(context->module, method));
-  for (size_t i = 0; i < node_count; ++i) {
-    ETX_TRY(match_node(&self, &nodes[i], rules, rule_count));
-  }
-  if (!self.changed) return ETX_OK;
-  *out_changed = true;
-  return apply_map(&self);
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  const etx_status status = rewrite_nodes(&self, &scratch, rules, rule_count);
+  etx_pool_close(&scratch);
+  if (self.changed) *out_changed = true;
+  return status;
 }
 
 etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,

@@ -204,8 +204,7 @@ static etx_status order_nodes(cache_mapper* m) {
     }
     nodes[count++] = method->nodes[i];
   }
-  method->nodes = nodes;
-  method->node_capacity = total;
+  etx_ir_set_nodes(method, nodes, total);
   etx_ir_renumber_outputs(method, 0, count);
   return ETX_OK;
 }

@@ -528,8 +528,7 @@ static etx_status order_nodes(ring_builder* r) {
     }
     nodes[count++] = method->nodes[i];
   }
-  method->nodes = nodes;
-  method->node_capacity = total;
+  etx_ir_set_nodes(method, nodes, total);
   etx_ir_renumber_outputs(method, 0, count);
   return etx_ir_drop_dead_nodes(r->builder.module, method);
 }

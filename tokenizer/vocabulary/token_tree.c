@@ -105,78 +105,10 @@ void etx_token_tree_build(etx_token_tree* tree,
 
 // ---- walking ----
 
-// Compares what the node has behind the walk's place. False: the text differs
-// or ends. Parts are short, so a loop is faster than a call.
-static inline bool pass_node(etx_token_walk* walk, etx_text text) {
-  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
-  const size_t done = walk->depth - walk->start;
-  const size_t size = node->depth - walk->depth;
-  if (size > text.size - done) return false;
-  const char* const part = size <= ETX_TREE_PART
-                               ? node->part + ETX_TREE_PART - size
-                               : node->text + walk->depth;
-  for (size_t i = 0; i < size; ++i) {
-    if (part[i] != text.data[done + i]) return false;
-  }
-  walk->depth = node->depth;
-  return true;
-}
-
-// Children that are compared one by one. A call costs as much as some of them.
-enum { FEW_CHILDREN = 12 };
-
-// The child of a node that begins with `byte`, or 0.
-static inline uint32_t child_of(const etx_token_tree* tree, uint32_t index,
-                                uint8_t byte) {
-  const etx_tree_node* const node = &tree->nodes[index];
-  const uint8_t* const labels = tree->labels + node->child;
-  if (index == 0) return tree->first[byte];
-  if (node->child_count > FEW_CHILDREN) {
-    const uint8_t* const found = memchr(labels, byte, node->child_count);
-    return found == NULL ? 0 : node->child + (uint32_t)(found - labels);
-  }
-  for (uint32_t i = 0; i < node->child_count; ++i) {
-    if (labels[i] == byte) return node->child + i;
-  }
-  return 0;
-}
-
-// Moves to the child that begins with `byte`, and past that.
-static inline bool enter_child(etx_token_walk* walk, uint8_t byte) {
-  const uint32_t child = child_of(walk->tree, walk->node, byte);
-  if (child == 0) return false;
-  walk->node = child;
-  ++walk->depth;
-  return true;
-}
-
-static inline bool goes_on(etx_token_walk* walk, etx_text text) {
-  const size_t done = walk->depth - walk->start;
-  if (walk->is_past_node &&
-      (done == text.size || !enter_child(walk, (uint8_t)text.data[done]))) {
-    return false;
-  }
-  walk->is_past_node = true;
-  return pass_node(walk, text);
-}
-
-bool etx_token_walk_next(etx_token_walk* walk, etx_text text, size_t* out_size,
-                         uint32_t* out_id) {
-  while (!walk->has_ended && goes_on(walk, text)) {
-    const int32_t id = walk->tree->nodes[walk->node].id;
-    if (id == ETX_TOKEN_NONE) continue;
-    *out_size = walk->depth - walk->start;
-    *out_id = (uint32_t)id;
-    return true;
-  }
-  walk->has_ended = true;
-  return false;
-}
-
 // Goes one byte down.
 static bool step(etx_token_walk* walk, uint8_t byte) {
   const etx_tree_node* const node = &walk->tree->nodes[walk->node];
-  if (walk->depth == node->depth) return enter_child(walk, byte);
+  if (walk->depth == node->depth) return etx_token_walk_enter(walk, byte);
   return (uint8_t)node->text[walk->depth++] == byte;
 }
 

@@ -12,11 +12,9 @@
 #ifndef ETX_TOKENIZER_TOKEN_TREE_H
 #define ETX_TOKENIZER_TOKEN_TREE_H
 
-#include "tokenizer/vocabulary/vocabulary.h"
+#include <string.h>
 
-//
-// Most parts are short. Their bytes stand in the node, since the text of a
-// token is elsewhere in memory.
+#include "tokenizer/vocabulary/vocabulary.h"
 
 enum { ETX_TREE_PART = 8 };
 
@@ -66,9 +64,75 @@ typedef struct etx_token_walk {
 // without one it is empty. Such a walk may be copied for each text.
 etx_token_walk etx_token_walk_from(const etx_token_tree* tree, etx_text prefix);
 
+// ---- the walk, in the header so that its place stays in registers ----
+
+// Compares what the node has behind the walk's place. False: the text differs
+// or ends. Parts are short, so a loop is faster than a call.
+static inline bool etx_token_walk_pass(etx_token_walk* walk, etx_text text) {
+  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
+  const size_t done = walk->depth - walk->start;
+  const size_t size = node->depth - walk->depth;
+  if (size > text.size - done) return false;
+  const char* const part = size <= ETX_TREE_PART
+                               ? node->part + ETX_TREE_PART - size
+                               : node->text + walk->depth;
+  for (size_t i = 0; i < size; ++i) {
+    if (part[i] != text.data[done + i]) return false;
+  }
+  walk->depth = node->depth;
+  return true;
+}
+
+// Children that are compared one by one. A call costs as much as some of them.
+enum { ETX_TREE_FEW_CHILDREN = 12 };
+
+// Moves to the child of the node that begins with `byte`, and past that.
+static inline bool etx_token_walk_enter(etx_token_walk* walk, uint8_t byte) {
+  const etx_token_tree* const tree = walk->tree;
+  const etx_tree_node* const node = &tree->nodes[walk->node];
+  const uint8_t* const labels = tree->labels + node->child;
+  uint32_t child = 0;
+  if (walk->node == 0) {
+    child = tree->first[byte];
+  } else if (node->child_count > ETX_TREE_FEW_CHILDREN) {
+    const uint8_t* const found = memchr(labels, byte, node->child_count);
+    if (found != NULL) child = node->child + (uint32_t)(found - labels);
+  } else {
+    for (uint32_t i = 0; i < node->child_count && child == 0; ++i) {
+      if (labels[i] == byte) child = node->child + i;
+    }
+  }
+  if (child == 0) return false;
+  walk->node = child;
+  ++walk->depth;
+  return true;
+}
+
+// Moves past the next node. False: the text goes another way, or ends.
+static inline bool etx_token_walk_move(etx_token_walk* walk, etx_text text) {
+  const size_t done = walk->depth - walk->start;
+  if (walk->is_past_node &&
+      (done == text.size ||
+       !etx_token_walk_enter(walk, (uint8_t)text.data[done]))) {
+    return false;
+  }
+  walk->is_past_node = true;
+  return etx_token_walk_pass(walk, text);
+}
+
 // The next longer token that prefix and text begin with: *out_size are its
 // bytes in `text`, which is the same in all calls. False: there is no more.
-bool etx_token_walk_next(etx_token_walk* walk, etx_text text, size_t* out_size,
-                         uint32_t* out_id);
+static inline bool etx_token_walk_next(etx_token_walk* walk, etx_text text,
+                                       size_t* out_size, uint32_t* out_id) {
+  while (!walk->has_ended && etx_token_walk_move(walk, text)) {
+    const int32_t id = walk->tree->nodes[walk->node].id;
+    if (id == ETX_TOKEN_NONE) continue;
+    *out_size = walk->depth - walk->start;
+    *out_id = (uint32_t)id;
+    return true;
+  }
+  walk->has_ended = true;
+  return false;
+}
 
 #endif

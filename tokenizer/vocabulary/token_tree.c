@@ -8,7 +8,7 @@ etx_status etx_token_tree_init(etx_token_tree* tree, size_t count,
                                etx_arena* arena, etx_diag* diag) {
   const size_t limit = node_limit(count);
   memset(tree, 0, sizeof *tree);
-  tree->nodes = etx_arena_take(arena, limit * sizeof *tree->nodes, 16);
+  tree->nodes = etx_arena_take(arena, limit * sizeof *tree->nodes, 64);
   tree->ids = etx_arena_take(arena, count * sizeof *tree->ids, 16);
   tree->labels = etx_arena_take(arena, limit, 16);
   if (arena->counting) return ETX_OK;
@@ -27,11 +27,12 @@ void etx_token_tree_add(etx_token_tree* tree, const etx_vocabulary* vocabulary,
 
 // ---- building ----
 
-// A node waits with the tokens below it: ids from `child` on, child_count of
-// them. Its `depth` is where its part begins.
+// A node waits with the tokens below it: ids from `child` on, as many as its
+// `id` says. Its `depth` is where its part begins.
 typedef struct tree_builder {
   etx_token_tree* tree;
   const etx_vocabulary* vocabulary;
+  const double* scores;  // by id, or NULL
 } tree_builder;
 
 static etx_text text_at(const tree_builder* b, uint32_t index) {
@@ -44,11 +45,10 @@ static void add_node(const tree_builder* b, uint32_t first, uint32_t count,
   const etx_text text = text_at(b, first);
   const size_t index = b->tree->node_count++;
   b->tree->labels[index] = (uint8_t)text.data[depth];
-  b->tree->nodes[index] = (etx_tree_node){.text = text.data,
-                                          .depth = depth,
+  b->tree->nodes[index] = (etx_tree_node){.depth = depth,
                                           .child = first,
-                                          .child_count = count,
-                                          .id = ETX_TOKEN_NONE};
+                                          .id = (int32_t)count,
+                                          .label = (uint8_t)text.data[depth]};
 }
 
 // Where texts of sorted ids, from `first` to `last`, part.
@@ -66,7 +66,7 @@ static uint32_t common_depth(const tree_builder* b, uint32_t first,
 static void finish_node(const tree_builder* b, size_t index) {
   const etx_tree_node waiting = b->tree->nodes[index];
   uint32_t at = waiting.child;
-  const uint32_t end = at + waiting.child_count;
+  const uint32_t end = at + (uint32_t)waiting.id;
   const uint32_t depth = common_depth(b, at, end - 1, waiting.depth);
   const etx_text text = text_at(b, at);
   const uint32_t child = (uint32_t)b->tree->node_count;
@@ -80,17 +80,24 @@ static void finish_node(const tree_builder* b, size_t index) {
     add_node(b, first, at - first, depth);
   }
   etx_tree_node* const node = &b->tree->nodes[index];
-  const size_t kept = depth < ETX_TREE_PART ? depth : ETX_TREE_PART;
-  memcpy(node->part + ETX_TREE_PART - kept, text.data + depth - kept, kept);
+  const size_t size = depth - waiting.depth;
+  node->is_long = size > ETX_TREE_PART;
+  if (node->is_long) {
+    node->text = text.data;
+  } else {
+    memcpy(node->part + ETX_TREE_PART - size, text.data + waiting.depth, size);
+  }
   node->depth = depth;
   node->child = child;
-  node->child_count = (uint32_t)b->tree->node_count - child;
+  node->child_count = (uint16_t)(b->tree->node_count - child);
   node->id = id;
+  node->score = id >= 0 && b->scores != NULL ? b->scores[id] : 0;
 }
 
 void etx_token_tree_build(etx_token_tree* tree,
-                          const etx_vocabulary* vocabulary) {
-  const tree_builder b = {tree, vocabulary};
+                          const etx_vocabulary* vocabulary,
+                          const double* scores) {
+  const tree_builder b = {tree, vocabulary, scores};
   tree->node_count = 0;
   if (tree->id_count == 0) return;
   etx_vocabulary_sort(vocabulary, tree->ids, tree->id_count);
@@ -109,7 +116,11 @@ void etx_token_tree_build(etx_token_tree* tree,
 static bool step(etx_token_walk* walk, uint8_t byte) {
   const etx_tree_node* const node = &walk->tree->nodes[walk->node];
   if (walk->depth == node->depth) return etx_token_walk_enter(walk, byte);
-  return (uint8_t)node->text[walk->depth++] == byte;
+  const char* const at =
+      node->is_long ? node->text + walk->depth
+                    : node->part + ETX_TREE_PART - (node->depth - walk->depth);
+  ++walk->depth;
+  return (uint8_t)*at == byte;
 }
 
 etx_token_walk etx_token_walk_from(const etx_token_tree* tree,

@@ -18,18 +18,24 @@
 
 enum { ETX_TREE_PART = 8 };
 
+// 32 bytes, so that a cache line has two whole nodes.
 typedef struct etx_tree_node {
-  const char* text;          // of a token at or below the node
-  char part[ETX_TREE_PART];  // the last bytes in front of `depth`
-  uint32_t depth;            // bytes of `text` that lead to the node
-  uint32_t child;            // index of the first child
-  uint32_t child_count;      // at most 256
-  int32_t id;                // of the token that ends here, or ETX_TOKEN_NONE
+  union {
+    char part[ETX_TREE_PART];  // the bytes in front of `depth`, at its end
+    const char* text;          // of a token at or below the node
+  };
+  double score;          // of the token that ends here, if there are scores
+  uint32_t depth;        // bytes of text that lead to the node
+  uint32_t child;        // index of the first child
+  int32_t id;            // of the token that ends here, or ETX_TOKEN_NONE
+  uint16_t child_count;  // at most 256
+  uint8_t label;         // the first byte of the part
+  bool is_long;          // the part has more bytes than the node: `text` counts
 } etx_tree_node;
 
 typedef struct etx_token_tree {
   etx_tree_node* nodes;  // the first is the root
-  uint8_t* labels;       // by node: the first byte of its part of the text
+  uint8_t* labels;       // by node, for those with many siblings
   uint32_t* ids;         // of the tokens, sorted by text when it is built
   size_t id_count;
   size_t node_count;    // 0: no tokens
@@ -46,9 +52,10 @@ ETX_MUST_USE etx_status etx_token_tree_init(etx_token_tree* tree, size_t count,
 void etx_token_tree_add(etx_token_tree* tree, const etx_vocabulary* vocabulary,
                         uint32_t id);
 // Builds the nodes. Of tokens with the same text the one counts that
-// etx_vocabulary_find has.
+// etx_vocabulary_find has. `scores` are by id; NULL: there are none.
 void etx_token_tree_build(etx_token_tree* tree,
-                          const etx_vocabulary* vocabulary);
+                          const etx_vocabulary* vocabulary,
+                          const double* scores);
 
 // A walk down the tree along a text. It may be in the middle of a node's part.
 typedef struct etx_token_walk {
@@ -73,9 +80,8 @@ static inline bool etx_token_walk_pass(etx_token_walk* walk, etx_text text) {
   const size_t done = walk->depth - walk->start;
   const size_t size = node->depth - walk->depth;
   if (size > text.size - done) return false;
-  const char* const part = size <= ETX_TREE_PART
-                               ? node->part + ETX_TREE_PART - size
-                               : node->text + walk->depth;
+  const char* const part = node->is_long ? node->text + walk->depth
+                                         : node->part + ETX_TREE_PART - size;
   for (size_t i = 0; i < size; ++i) {
     if (part[i] != text.data[done + i]) return false;
   }
@@ -83,8 +89,10 @@ static inline bool etx_token_walk_pass(etx_token_walk* walk, etx_text text) {
   return true;
 }
 
-// Children that are compared one by one. A call costs as much as some of them.
-enum { ETX_TREE_FEW_CHILDREN = 12 };
+// Children that are compared in place, since the one that is found is read
+// next; and those that are compared in the list of labels. A call costs as much
+// as some comparisons.
+enum { ETX_TREE_NEAR_CHILDREN = 2, ETX_TREE_FEW_CHILDREN = 12 };
 
 // Moves to the child of the node that begins with `byte`, and past that.
 static inline bool etx_token_walk_enter(etx_token_walk* walk, uint8_t byte) {
@@ -94,6 +102,10 @@ static inline bool etx_token_walk_enter(etx_token_walk* walk, uint8_t byte) {
   uint32_t child = 0;
   if (walk->node == 0) {
     child = tree->first[byte];
+  } else if (node->child_count <= ETX_TREE_NEAR_CHILDREN) {
+    for (uint32_t i = 0; i < node->child_count && child == 0; ++i) {
+      if (tree->nodes[node->child + i].label == byte) child = node->child + i;
+    }
   } else if (node->child_count > ETX_TREE_FEW_CHILDREN) {
     const uint8_t* const found = memchr(labels, byte, node->child_count);
     if (found != NULL) child = node->child + (uint32_t)(found - labels);
@@ -133,6 +145,11 @@ static inline bool etx_token_walk_next(etx_token_walk* walk, etx_text text,
   }
   walk->has_ended = true;
   return false;
+}
+
+// The score of the token that was found last.
+static inline double etx_token_walk_score(const etx_token_walk* walk) {
+  return walk->tree->nodes[walk->node].score;
 }
 
 #endif

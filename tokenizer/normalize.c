@@ -283,58 +283,6 @@ void etx_prepend_piece(etx_text text, etx_encode_work* work, size_t index) {
 
 // ---- Precompiled ----
 
-static uint32_t unit_at(const etx_charsmap* map, size_t index) {
-  const uint8_t* const u = map->units + 4 * index;
-  return (uint32_t)u[0] | (uint32_t)u[1] << 8 | (uint32_t)u[2] << 16 |
-         (uint32_t)u[3] << 24;
-}
-
-// The text that begins at byte `begin`. False: it is outside of the map.
-static bool text_of_leaf(const etx_charsmap* map, size_t begin, etx_text* out) {
-  if (begin >= map->texts.size) return false;
-  size_t end = begin;
-  while (end < map->texts.size && map->texts.data[end] != '\0') ++end;
-  *out = (etx_text){map->texts.data + begin, end - begin};
-  return true;
-}
-
-// A double array as darts-clone writes it: label in 8 bits and bit 31, a leaf
-// follows if bit 8 is set, the offset is in bits 10 to 31, times 256 if bit 9
-// is set. Returns the bytes of the shortest prefix of `text` that it has, or of
-// the longest; 0: none.
-static size_t find_prefix(const etx_charsmap* map, etx_bytes text,
-                          bool is_longest, etx_text* out) {
-  size_t found = 0;
-  size_t node = 0;
-  if (map->unit_count == 0) return 0;
-  uint32_t unit = unit_at(map, 0);
-  node ^= (size_t)(unit >> 10) << (unit >> 6 & 8);
-  for (size_t i = 0; i < text.size && text.data[i] != 0; ++i) {
-    node ^= text.data[i];
-    if (node >= map->unit_count) break;
-    unit = unit_at(map, node);
-    if ((unit & (1u << 31 | 0xFF)) != text.data[i]) break;
-    node ^= (size_t)(unit >> 10) << (unit >> 6 & 8);
-    if ((unit >> 8 & 1) == 0) continue;
-    if (node >= map->unit_count ||
-        !text_of_leaf(map, unit_at(map, node) & 0x7FFFFFFF, out)) {
-      break;
-    }
-    found = i + 1;
-    if (!is_longest) break;
-  }
-  return found;
-}
-
-bool etx_charsmap_find(const etx_charsmap* map, etx_bytes text, etx_text* out) {
-  return find_prefix(map, text, false, out) != 0;
-}
-
-size_t etx_charsmap_find_longest(const etx_charsmap* map, etx_bytes text,
-                                 etx_text* out) {
-  return find_prefix(map, text, true, out);
-}
-
 // A grapheme cluster that is read (Unicode Standard Annex 29); right only for
 // clusters of less than six bytes, and for where those end.
 typedef struct cluster_end {
@@ -425,6 +373,27 @@ static size_t end_of_cluster(const etx_aligned_text* now, size_t at,
   return end;
 }
 
+// Keeps characters of ASCII that stay as they are, but for the last one, behind
+// which a text may be deleted. Returns where that one begins.
+static size_t keep_those_that_stay(const etx_charsmap* map, waiting_code* w,
+                                   size_t at) {
+  const uint8_t* const bytes = w->change.work->now.bytes;
+  size_t last = at;
+  while (last + 1 < w->change.end && bytes[last] < 0x80 &&
+         bytes[last + 1] < 0x80 && map->stays[bytes[last]]) {
+    ++last;
+  }
+  if (last - at < 2) return at;
+  if (bytes[last] >= 0x80 || !map->stays[bytes[last]]) --last;
+  if (w->any) etx_change_put(&w->change, w->code, w->delta);
+  w->any = false;
+  // Behind a text that was deleted at the start, places lag.
+  if (w->change.at != at) return at;
+  etx_work_keep(w->change.work, at, last);
+  w->change.at = last;
+  return last;
+}
+
 static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
                               size_t index) {
   waiting_code w = {etx_change_piece(work, index), 0, 0, false};
@@ -433,6 +402,7 @@ static void precompiled_piece(const etx_token_step* step, etx_encode_work* work,
   size_t size = 0, end = 0;
   for (size_t at = w.change.begin; at < piece_end; at = end) {
     uint32_t first = 0;
+    at = keep_those_that_stay(&step->charsmap, &w, at);
     end = end_of_cluster(now, at, piece_end, &first);
     etx_text text;
     const etx_bytes cluster = {now->bytes + at, end - at};

@@ -33,11 +33,4 @@ ETX_MUST_USE etx_status etx_pre_tokenize(const etx_token_steps* steps,
 bool etx_step_find(const etx_token_step* step, etx_pattern_search* search,
                    size_t from, size_t* begin, size_t* end);
 
-// The text of a Precompiled map for the shortest prefix of `text` that it has;
-// false: none.
-bool etx_charsmap_find(const etx_charsmap* map, etx_bytes text, etx_text* out);
-// The same for the longest prefix that the map has; returns its bytes, 0: none.
-size_t etx_charsmap_find_longest(const etx_charsmap* map, etx_bytes text,
-                                 etx_text* out);
-
 #endif

@@ -373,8 +373,8 @@ static etx_status add_pieces(field_reader r, piece_loader* loader) {
     read_piece(&inner, &piece);
     ETX_TRY(add_piece(loader, id++, &piece));
   }
-  etx_token_tree_build(&model->pieces, loader->vocabulary);
-  etx_token_tree_build(&model->user_symbols, loader->vocabulary);
+  etx_token_tree_build(&model->pieces, loader->vocabulary, NULL);
+  etx_token_tree_build(&model->user_symbols, loader->vocabulary, NULL);
   return check_pieces(model, loader->diag);
 }
 

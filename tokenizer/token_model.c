@@ -156,7 +156,7 @@ static etx_status load_tree(etx_arena* arena, etx_token_model* out,
   for (uint32_t id = 0; id < count; ++id) {
     etx_token_tree_add(&out->tree, &out->vocabulary, id);
   }
-  etx_token_tree_build(&out->tree, &out->vocabulary);
+  etx_token_tree_build(&out->tree, &out->vocabulary, out->scores);
   out->first_walk = etx_token_walk_from(&out->tree, (etx_text){NULL, 0});
   out->inner_walk = etx_token_walk_from(&out->tree, out->prefix);
   return ETX_OK;

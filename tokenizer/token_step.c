@@ -124,27 +124,6 @@ static etx_status load_charsmap(etx_cursor_value step_value, etx_arena* arena,
   return etx_charsmap_read(map, out, diag);
 }
 
-etx_status etx_charsmap_read(etx_bytes map, etx_charsmap* out, etx_diag* diag) {
-  const uint8_t* const bytes = map.data;
-  const size_t count = map.size;
-  if (count == 0) return ETX_OK;
-  const uint32_t trie =
-      count < 4 ? UINT32_MAX
-                : (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 |
-                      (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-  if (trie > count - 4 || trie % 4 != 0) {
-    return etx_diag_fail(
-        diag, ETX_BAD_FILE,
-        "'precompiled_charsmap' has %z bytes, which its trie of %u "
-        "bytes does not fit into",
-        count, (uint64_t)trie);
-  }
-  out->units = bytes + 4;
-  out->unit_count = trie / 4;
-  out->texts = (etx_text){(const char*)bytes + 4 + trie, count - 4 - trie};
-  return ETX_OK;
-}
-
 static bool option(etx_cursor_value value, const char* key, bool otherwise) {
   return etx_cursor_bool(etx_cursor_get(value, key), otherwise);
 }

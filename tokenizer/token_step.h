@@ -6,6 +6,7 @@
 #define ETX_TOKENIZER_TOKEN_STEP_H
 
 #include "format/base/arena.h"
+#include "tokenizer/charsmap.h"
 #include "tokenizer/json_cursor.h"
 #include "tokenizer/pattern/pattern.h"
 
@@ -32,17 +33,6 @@ typedef enum etx_split_behavior {
   ETX_SPLIT_WITH_NEXT,
   ETX_SPLIT_CONTIGUOUS
 } etx_split_behavior;
-
-// The map of `Precompiled`: a double array and the texts it leads to.
-typedef struct etx_charsmap {
-  const uint8_t* units;  // 4 bytes each, little endian
-  size_t unit_count;
-  etx_text texts;  // each ends with a zero byte
-} etx_charsmap;
-
-// Finds the parts of a map. Bytes are borrowed; without any the map is empty.
-ETX_MUST_USE etx_status etx_charsmap_read(etx_bytes map, etx_charsmap* out,
-                                          etx_diag* diag);
 
 typedef struct etx_token_step {
   etx_token_step_kind kind;

@@ -181,25 +181,34 @@ static etx_token_span trim(const encoding* e, etx_text token,
   return span;
 }
 
-// Bytes of the present text became a token, whose text is `token`.
-static void put_spanned(encoding* e, uint32_t id, etx_text token, size_t begin,
-                        size_t end) {
-  etx_token_span span = {0, 0};
-  if (e->output->spans != NULL && end > begin) {
-    const etx_place first = e->work->now.places[begin];
-    const etx_place last = e->work->now.places[end - 1];
-    span.begin = first >> 3;
-    span.end = (last >> 3) + (last & 7);
-    if (e->content->trims) span = trim(e, token, span);
+// The bytes of the input that bytes of the present text are from.
+static etx_token_span span_of(const encoding* e, size_t begin, size_t end) {
+  const etx_token_span none = {0, 0};
+  if (e->output->spans == NULL || end <= begin) return none;
+  const etx_place first = e->work->now.places[begin];
+  const etx_place last = e->work->now.places[end - 1];
+  return (etx_token_span){first >> 3, (last >> 3) + (last & 7)};
+}
+
+// etx_id_sink.put. The text of a token is elsewhere in memory, so it is not
+// looked at without need.
+static void put_token(void* context, uint32_t id, size_t begin, size_t end) {
+  encoding* const e = context;
+  etx_token_span span = span_of(e, begin, end);
+  if (e->content->trims && e->output->spans != NULL && end > begin) {
+    const etx_vocabulary* const v = &e->content->model.vocabulary;
+    span = trim(e, etx_vocabulary_at(v, id), span);
   }
   put_id(e, id, span);
 }
 
-// etx_id_sink.put
-static void put_token(void* context, uint32_t id, size_t begin, size_t end) {
-  encoding* const e = context;
-  put_spanned(e, id, etx_vocabulary_at(&e->content->model.vocabulary, id),
-              begin, end);
+// Bytes of the present text are an added token.
+static void put_added(encoding* e, uint32_t id, size_t begin, size_t end) {
+  const etx_text found = {(const char*)e->work->now.bytes + begin, end - begin};
+  etx_token_span span = span_of(e, begin, end);
+  if (e->content->trims && e->output->spans != NULL && end > begin)
+    span = trim(e, found, span);
+  put_id(e, id, span);
 }
 
 static etx_status encode_pieces(encoding* e, etx_diag* diag) {
@@ -208,8 +217,7 @@ static etx_status encode_pieces(encoding* e, etx_diag* diag) {
   for (size_t i = 0; i < now->piece_count; ++i) {
     const size_t begin = now->pieces[i].begin, end = etx_piece_end(now, i);
     if (now->pieces[i].token != ETX_PIECE_TEXT) {
-      const etx_text found = {(const char*)now->bytes + begin, end - begin};
-      put_spanned(e, (uint32_t)now->pieces[i].token, found, begin, end);
+      put_added(e, (uint32_t)now->pieces[i].token, begin, end);
       continue;
     }
     const etx_status status = etx_token_model_encode(

@@ -26,7 +26,8 @@ static bool offer_pieces(const etx_token_model* model, etx_text text, size_t at,
   size_t size = 0;
   uint32_t id = 0;
   while (etx_token_walk_next(&walk, rest, &size, &id)) {
-    offer(&ways[at + size], model->scores[id] + before, at, id);
+    const double score = etx_token_walk_score(&walk);
+    offer(&ways[at + size], score + before, at, id);
     single = single || size == character;
   }
   return single;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -13,8 +14,16 @@ from program_tokenizer import ProgramTokenizer
 from served_text import Piece
 
 
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def event(body: dict[str, Any]) -> bytes:
+    """A server-sent event with an object."""
+    return b"data: " + _json(body).encode() + b"\n\n"
+
+
 class TextAnswer:
-    """Objects of one request: the whole answer, or its chunks."""
+    """Objects of one request: the whole answer, or the events of a stream."""
 
     def __init__(self, model: str, tokenizer: ProgramTokenizer, *, is_chat: bool, wants_logprobs: bool) -> None:
         self._tokenizer, self._is_chat, self._wants = tokenizer, is_chat, wants_logprobs
@@ -23,6 +32,7 @@ class TextAnswer:
             "created": int(time.time()), "model": model,
         }
         self._offsets: dict[int, int] = {}  # characters of each choice so far
+        self._frames: dict[int, tuple[bytes, bytes]] = {}  # of each choice, around its text
 
     def whole(self, pieces: Sequence[Piece], usage: dict[str, int]) -> dict[str, Any]:
         """The answer, from the only piece of each choice."""
@@ -35,15 +45,29 @@ class TextAnswer:
             choices.append(choice)
         return {**self._common, "object": kind, "choices": choices, "usage": usage}
 
-    def first(self, choice: int) -> dict[str, Any]:
-        """The chunk that begins a choice of a chat."""
+    def first(self, choice: int) -> bytes:
+        """The event that begins a choice of a chat."""
         delta = {"role": "assistant", "content": ""}
-        return self._chunk([{
+        return event(self._chunk([{
             "index": choice, "delta": delta, "logprobs": None, "finish_reason": None
-        }])
+        }]))
 
-    def chunks(self, piece: Piece) -> list[dict[str, Any]]:
-        """The chunks of a piece."""
+    def events(self, piece: Piece) -> bytes:
+        """The events of a piece."""
+        if self._wants or piece.finish_reason is not None:
+            return b"".join(map(event, self._chunks(piece)))
+        if piece.choice not in self._frames:
+            self._frames[piece.choice] = self._frame(piece.choice)
+        before, behind = self._frames[piece.choice]
+        return before + _json(piece.text).encode() + behind
+
+    def _frame(self, choice: int) -> tuple[bytes, bytes]:
+        """What stands around the text in all events of a choice but the last."""
+        text = secrets.token_hex(16)  # nothing else is this text
+        before, behind = b"".join(map(event, self._chunks(Piece(choice, text)))).split(_json(text).encode())
+        return before, behind
+
+    def _chunks(self, piece: Piece) -> list[dict[str, Any]]:
         if not self._is_chat:
             return [self._chunk([self._choice(piece)])]
         choice, found = self._choice(piece), []
@@ -54,9 +78,9 @@ class TextAnswer:
             found.append(self._chunk([{**choice, "delta": {}, "logprobs": None}]))
         return found
 
-    def usage(self, usage: dict[str, int]) -> dict[str, Any]:
-        """The chunk with the numbers of tokens."""
-        return {**self._chunk([]), "usage": usage}
+    def usage(self, usage: dict[str, int]) -> bytes:
+        """The event with the numbers of tokens."""
+        return event({**self._chunk([]), "usage": usage})
 
     def _chunk(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         kind = "chat.completion.chunk" if self._is_chat else "text_completion"

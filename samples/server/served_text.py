@@ -54,7 +54,7 @@ class TextModel:
         self._template = None if source is None else ChatTemplate(source, constants, self.tokenizer)
         ends = np.atleast_1d(np.asarray(constants.get("get_eos_ids", []), dtype=np.int64))
         self.ends = frozenset(ends.tolist())
-        self._found: list[tuple[RunningTexts, Piece | ApiError]] = []
+        self._found: list[_Found] = []
         self.worker = etx.serving.TextWorker(program.session(), queue=queue, on_step=self._hand_over)
 
     def chat_prompt(self, messages: list[dict[str, Any]]) -> list[int]:
@@ -109,17 +109,19 @@ class TextModel:
                     param="prompt" if request.prompts else "messages", code="context_length_exceeded",
                 )
 
-    def put(self, running: RunningTexts, item: Piece | ApiError) -> None:
-        """Keeps an item until the step ends. Called in the worker's thread."""
-        self._found.append((running, item))
+    def put(self, choice: _Choice, found: int | Piece | ApiError | etx.serving.Text) -> None:
+        """Keeps what a text has found until the step ends. Called in the worker's thread."""
+        self._found.append((choice, found))
 
     def _hand_over(self) -> None:
         """Gives the event loops what a step has found: waking one for each token would cost
         more than the token."""
+        if not self._found:
+            return
         found, self._found = self._found, []
-        loops: dict[asyncio.AbstractEventLoop, list[tuple[RunningTexts, Piece | ApiError]]] = {}
-        for running, item in found:
-            loops.setdefault(running.loop, []).append((running, item))
+        loops: dict[asyncio.AbstractEventLoop, list[_Found]] = {}
+        for item in found:
+            loops.setdefault(item[0].running.loop, []).append(item)
         for loop, items in loops.items():
             try:
                 loop.call_soon_threadsafe(_deliver, items)
@@ -131,9 +133,9 @@ class TextModel:
         self.worker.close(grace)
 
 
-def _deliver(items: list[tuple[RunningTexts, Piece | ApiError]]) -> None:
-    for running, item in items:
-        running.pieces.put_nowait(item)
+def _deliver(items: list[_Found]) -> None:
+    for choice, found in items:
+        choice.deliver(found)
 
 
 class RunningTexts:
@@ -143,7 +145,6 @@ class RunningTexts:
       model: the model.
       loop: the event loop.
       texts: the texts, by number.
-      pieces: an asyncio.Queue of Piece and, if a text fails, ApiError.
     """
 
     def __init__(self, model: TextModel, n: int) -> None:
@@ -151,7 +152,23 @@ class RunningTexts:
         self.model, self._n = model, n
         self.texts: list[etx.serving.Text] = []
         self.loop = asyncio.get_running_loop()
-        self.pieces: asyncio.Queue[Piece | ApiError] = asyncio.Queue()
+        self._pieces: list[Piece | ApiError] = []
+        self._waiter: asyncio.Future[None] | None = None
+
+    def put(self, item: Piece | ApiError) -> None:
+        """Adds an item, and wakes who waits for it."""
+        self._pieces.append(item)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def take(self) -> list[Piece | ApiError]:
+        """Waits for items, and returns all that are there: one of each text, but more if the
+        client does not keep up. Only one task may wait."""
+        if not self._pieces:
+            self._waiter = self.loop.create_future()
+            await self._waiter
+        found, self._pieces = self._pieces, []
+        return found
 
     def cancel(self) -> None:
         """Ends all texts; their rows are free before the next call of the model."""
@@ -167,41 +184,79 @@ class RunningTexts:
 
 
 class _Choice:
-    """One text: its tokens become pieces, in the worker's thread, so that a stop string
-    ends the text before another token is computed. The text of a request that wants neither
-    stream nor stop strings is decoded when it is complete."""
+    """One text: its tokens become pieces.
+
+    With stop strings this happens in the worker's thread, so that one ends the text before
+    another token is computed; so does what goes with log probabilities. Otherwise the event
+    loop does it, while the model computes the next tokens.
+
+    Attributes:
+      running: the texts of the request.
+    """
 
     def __init__(self, running: RunningTexts, number: int, request: TextRequest) -> None:
-        self._running, self._number, self._model = running, number, running.model
+        self.running, self._number, self._model = running, number, running.model
         self._is_streamed = request.stream
-        self._is_decoded_late = not request.stream and not request.stop
+        self._is_read_late = not request.stop and request.logprobs is None
         self._pieces, self._stops = TextPieces(self._model.tokenizer), StopStrings(request.stop)
         self._shown: list[str] = []  # of a text that is not streamed
         self._seen = 0  # log probabilities that were shown
         self._is_stopped = False
 
+    # In the worker's thread.
+
     def on_token(self, text: etx.serving.Text, token: int) -> bool:
-        if self._is_decoded_late:
-            return True
-        piece = "" if token in self._model.ends else self._pieces.add(token)
-        shown, self._is_stopped = self._stops.add(piece)
-        self._show(text, shown)
+        if not self._is_read_late:
+            piece = self._piece(token, text)
+            if piece is not None:
+                self._model.put(self, piece)
+        elif self._is_streamed:
+            self._model.put(self, token)
         return not self._is_stopped
 
     def on_end(self, text: etx.serving.Text) -> None:
+        self._model.put(self, text if self._is_read_late else self._last(text))
+
+    # In the thread of the event loop.
+
+    def deliver(self, found: int | Piece | ApiError | etx.serving.Text) -> None:
+        """Gives the request what `put` was given in the worker's thread."""
+        piece: Piece | ApiError | None
+        try:
+            if isinstance(found, int):
+                piece = self._piece(found)
+            elif isinstance(found, etx.serving.Text):
+                piece = self._last(found)
+            else:
+                piece = found
+        except Exception as cause:  # of the tokenizer; other texts go on
+            piece = ApiError(f"the text failed: {cause}", status=500, code="failed")
+        if piece is not None:
+            self.running.put(piece)
+
+    # In either.
+
+    def _piece(self, token: int, text: etx.serving.Text | None = None) -> Piece | None:
+        """What a token adds to a stream; `text`: with its log probabilities."""
+        added = "" if token in self._model.ends else self._pieces.add(token)
+        shown, self._is_stopped = self._stops.add(added)
+        if not self._is_streamed:
+            self._shown.append(shown)
+            return None
+        logprobs = () if text is None else self._logprobs(text)
+        return Piece(self._number, shown, logprobs) if shown or logprobs else None
+
+    def _last(self, text: etx.serving.Text) -> Piece | ApiError:
         error = self._error(text)
         if error is not None:
-            self._model.put(self._running, error)
-            return
+            return error
         rest = self._rest(text)
         reason = "stop" if self._is_stopped or text.end == "end_token" else "length"
-        self._model.put(self._running, Piece(
-            self._number, "".join(self._shown) + rest, self._logprobs(text), reason
-        ))
+        return Piece(self._number, "".join(self._shown) + rest, self._logprobs(text), reason)
 
     def _rest(self, text: etx.serving.Text) -> str:
         """The text that is not shown yet, at its end."""
-        if self._is_decoded_late:
+        if self._is_read_late and not self._is_streamed:
             return self._model.tokenizer.decode([i for i in text.tokens if i not in self._model.ends])
         if self._is_stopped:
             return ""
@@ -217,13 +272,12 @@ class _Choice:
             return overloaded("the server is closing")
         return ApiError(f"the text failed: {text.error}", status=500, code="failed")
 
-    def _show(self, text: etx.serving.Text, shown: str) -> None:
-        if not self._is_streamed:
-            self._shown.append(shown)
-        elif shown or len(text.logprobs) > self._seen:
-            self._model.put(self._running, Piece(self._number, shown, self._logprobs(text)))
-
     def _logprobs(self, text: etx.serving.Text) -> tuple[etx.serving.TokenLogprob, ...]:
         found = tuple(text.logprobs[self._seen:])
         self._seen = len(text.logprobs)
         return found
+
+
+# A text, and what it has found: a token or the text itself at its end, which the event loop
+# reads; or a piece that is ready.
+_Found = tuple[_Choice, int | Piece | ApiError | etx.serving.Text]

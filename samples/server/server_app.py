@@ -6,7 +6,6 @@ import asyncio
 import base64
 import contextlib
 import hmac
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from api_error import ApiError, overloaded
-from openai_answers import TextAnswer
+from openai_answers import TextAnswer, event
 from openai_requests import TextRequest, read_chat, read_completion, read_embedding, wrong
 from served_calls import EmbeddingModel, SpeechModel
 from served_models import ServedModels
@@ -41,8 +40,8 @@ class EventStream(Response):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async with texts_of_client(self._running, receive):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            async for event in self._events:
-                await send({"type": "http.response.body", "body": event, "more_body": True})
+            async for part in self._events:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -175,24 +174,29 @@ class ServerApp:
         if wanted.stream:
             return EventStream(running, self._events(running, answer, wanted))
         async with texts_of_client(running, request.receive):
-            pieces = [piece async for piece in _pieces(running)]
+            pieces = await _last_pieces(running)
         return JSONResponse(answer.whole(pieces, running.usage))
 
     async def _events(
         self, running: RunningTexts, answer: TextAnswer, wanted: TextRequest
     ) -> AsyncIterator[bytes]:
+        """Events of a stream; those that wait for the client together are one part."""
         if not wanted.prompts:
-            for choice in range(len(running.texts)):
-                yield _event(answer.first(choice))
-        try:
-            async for piece in _pieces(running):
-                yield b"".join(map(_event, answer.chunks(piece)))
-        except ApiError as error:
-            yield _event(error.body)
-            return
-        if wanted.include_usage:
-            yield _event(answer.usage(running.usage))
-        yield b"data: [DONE]\n\n"
+            yield b"".join(map(answer.first, range(len(running.texts))))
+        left = len(running.texts)
+        while left:
+            events = []
+            for item in await running.take():
+                if isinstance(item, ApiError):
+                    yield b"".join([*events, event(item.body)])
+                    return
+                events.append(answer.events(item))
+                left -= item.finish_reason is not None
+            if not left:
+                if wanted.include_usage:
+                    events.append(answer.usage(running.usage))
+                events.append(b"data: [DONE]\n\n")
+            yield b"".join(events)
 
     async def embedding(self, request: Request) -> Response:
         wanted = read_embedding(await self._body(request))
@@ -258,19 +262,15 @@ class ServerApp:
             raise ApiError(f"the form cannot be read: {cause}", code="invalid_form") from None
 
 
-async def _pieces(running: RunningTexts) -> AsyncIterator[Piece]:
-    """Pieces of all texts until all have ended. Raises ApiError if one fails."""
-    left = len(running.texts)
-    while left:
-        item = await running.pieces.get()
-        if isinstance(item, ApiError):
-            raise item
-        left -= item.finish_reason is not None
-        yield item
-
-
-def _event(body: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
+async def _last_pieces(running: RunningTexts) -> list[Piece]:
+    """The pieces of texts that are not streamed. Raises ApiError if one fails."""
+    found: list[Piece] = []
+    while len(found) < len(running.texts):
+        for item in await running.take():
+            if isinstance(item, ApiError):
+                raise item
+            found.append(item)
+    return found
 
 
 def _too_large(most: int) -> ApiError:

@@ -6,6 +6,8 @@ their tokenizer is trained here, on bytes, so that texts have incomplete charact
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import io
 import json
 import os
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import wave
 from concurrent.futures import ThreadPoolExecutor
 
@@ -240,6 +243,68 @@ def test_pieces_joined_are_the_text_of_all_tokens(kind, monkeypatch):
         pieces = TextPieces(tokenizer)
         found = "".join(map(pieces.add, ids)) + pieces.rest()
         assert found == oracle.decode(ids), ids
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """The sample's modules."""
+    monkeypatch.syspath_prepend(SERVER)
+    return types.SimpleNamespace(**{
+        name: importlib.import_module(name) for name in ("served_text", "openai_answers", "api_error")
+    })
+
+
+def choice_of(parts, running, decoder, **wanted):
+    model = types.SimpleNamespace(tokenizer=decoder, ends=frozenset())
+    running.model = model
+    request = types.SimpleNamespace(**{"stream": True, "stop": [], "logprobs": None, **wanted})
+    return parts.served_text._Choice(running, 0, request)
+
+
+@pytest.mark.parametrize("is_chat", [True, False])
+def test_events_hold_the_text_of_a_piece_whatever_it_is(is_chat, parts):
+    answer = parts.openai_answers.TextAnswer('a "model"', None, is_chat=is_chat, wants_logprobs=False)
+    for number, text in enumerate(["", " a", '"\\"', "\n\r\t\0", "Züge 列車 🚆", "data: x\n\n", "</s>"]):
+        piece = parts.served_text.Piece(number % 2, text)
+        events = answer.events(piece).decode().removesuffix("\n\n").split("\n\n")
+        assert len(events) == 1 and events[0].startswith("data: ") and "\n" not in events[0]
+        found = json.loads(events[0][6:])
+        assert found["model"] == 'a "model"'
+        (choice,) = found["choices"]
+        assert (choice["delta"]["content"] if is_chat else choice["text"]) == text
+        assert choice["index"] == number % 2 and choice["finish_reason"] is None
+
+
+def test_a_client_that_is_slow_gets_what_waits_at_once_and_in_order(parts):
+    async def run():
+        decoder = types.SimpleNamespace(
+            decode=lambda ids: "".join(map(chr, ids)), is_silent=lambda _: False, is_byte=lambda _: False)
+        running = parts.served_text.RunningTexts(None, 1)
+        choice = choice_of(parts, running, decoder)
+        waiting = asyncio.ensure_future(running.take())
+        await asyncio.sleep(0)
+        choice.deliver(ord("a"))
+        first = [piece.text for piece in await waiting]
+        for token in "bcd":
+            choice.deliver(ord(token))
+        return first, [piece.text for piece in await running.take()]
+
+    assert asyncio.run(run()) == (["a"], ["b", "c", "d"])
+
+
+def test_a_tokenizer_that_fails_ends_its_text_with_an_error(parts):
+    def fail(ids):
+        raise ValueError("no such id")
+
+    async def run():
+        decoder = types.SimpleNamespace(decode=fail, is_silent=lambda _: False, is_byte=lambda _: False)
+        running = parts.served_text.RunningTexts(None, 1)
+        parts.served_text._deliver([(choice_of(parts, running, decoder), 7)])
+        return await running.take()
+
+    (error,) = asyncio.run(run())
+    assert isinstance(error, parts.api_error.ApiError) and error.status == 500
+    assert "no such id" in error.body["error"]["message"]
 
 
 def test_models_are_listed(client):

@@ -8,7 +8,7 @@ etx_status etx_token_tree_init(etx_token_tree* tree, size_t count,
                                etx_arena* arena, etx_diag* diag) {
   const size_t limit = node_limit(count);
   memset(tree, 0, sizeof *tree);
-  tree->nodes = etx_arena_take(arena, limit * sizeof *tree->nodes, 16);
+  tree->nodes = etx_arena_take(arena, limit * sizeof *tree->nodes, 64);
   tree->ids = etx_arena_take(arena, count * sizeof *tree->ids, 16);
   tree->labels = etx_arena_take(arena, limit, 16);
   if (arena->counting) return ETX_OK;
@@ -27,11 +27,12 @@ void etx_token_tree_add(etx_token_tree* tree, const etx_vocabulary* vocabulary,
 
 // ---- building ----
 
-// A node waits with the tokens below it: ids from `child` on, child_count of
-// them. Its `depth` is where its part begins.
+// A node waits with the tokens below it: ids from `child` on, as many as its
+// `id` says. Its `depth` is where its part begins.
 typedef struct tree_builder {
   etx_token_tree* tree;
   const etx_vocabulary* vocabulary;
+  const double* scores;  // by id, or NULL
 } tree_builder;
 
 static etx_text text_at(const tree_builder* b, uint32_t index) {
@@ -44,11 +45,10 @@ static void add_node(const tree_builder* b, uint32_t first, uint32_t count,
   const etx_text text = text_at(b, first);
   const size_t index = b->tree->node_count++;
   b->tree->labels[index] = (uint8_t)text.data[depth];
-  b->tree->nodes[index] = (etx_tree_node){.text = text.data,
-                                          .depth = depth,
+  b->tree->nodes[index] = (etx_tree_node){.depth = depth,
                                           .child = first,
-                                          .child_count = count,
-                                          .id = ETX_TOKEN_NONE};
+                                          .id = (int32_t)count,
+                                          .label = (uint8_t)text.data[depth]};
 }
 
 // Where texts of sorted ids, from `first` to `last`, part.
@@ -66,7 +66,7 @@ static uint32_t common_depth(const tree_builder* b, uint32_t first,
 static void finish_node(const tree_builder* b, size_t index) {
   const etx_tree_node waiting = b->tree->nodes[index];
   uint32_t at = waiting.child;
-  const uint32_t end = at + waiting.child_count;
+  const uint32_t end = at + (uint32_t)waiting.id;
   const uint32_t depth = common_depth(b, at, end - 1, waiting.depth);
   const etx_text text = text_at(b, at);
   const uint32_t child = (uint32_t)b->tree->node_count;
@@ -80,17 +80,24 @@ static void finish_node(const tree_builder* b, size_t index) {
     add_node(b, first, at - first, depth);
   }
   etx_tree_node* const node = &b->tree->nodes[index];
-  const size_t kept = depth < ETX_TREE_PART ? depth : ETX_TREE_PART;
-  memcpy(node->part + ETX_TREE_PART - kept, text.data + depth - kept, kept);
+  const size_t size = depth - waiting.depth;
+  node->is_long = size > ETX_TREE_PART;
+  if (node->is_long) {
+    node->text = text.data;
+  } else {
+    memcpy(node->part + ETX_TREE_PART - size, text.data + waiting.depth, size);
+  }
   node->depth = depth;
   node->child = child;
-  node->child_count = (uint32_t)b->tree->node_count - child;
+  node->child_count = (uint16_t)(b->tree->node_count - child);
   node->id = id;
+  node->score = id >= 0 && b->scores != NULL ? b->scores[id] : 0;
 }
 
 void etx_token_tree_build(etx_token_tree* tree,
-                          const etx_vocabulary* vocabulary) {
-  const tree_builder b = {tree, vocabulary};
+                          const etx_vocabulary* vocabulary,
+                          const double* scores) {
+  const tree_builder b = {tree, vocabulary, scores};
   tree->node_count = 0;
   if (tree->id_count == 0) return;
   etx_vocabulary_sort(vocabulary, tree->ids, tree->id_count);
@@ -105,79 +112,15 @@ void etx_token_tree_build(etx_token_tree* tree,
 
 // ---- walking ----
 
-// Compares what the node has behind the walk's place. False: the text differs
-// or ends. Parts are short, so a loop is faster than a call.
-static inline bool pass_node(etx_token_walk* walk, etx_text text) {
-  const etx_tree_node* const node = &walk->tree->nodes[walk->node];
-  const size_t done = walk->depth - walk->start;
-  const size_t size = node->depth - walk->depth;
-  if (size > text.size - done) return false;
-  const char* const part = size <= ETX_TREE_PART
-                               ? node->part + ETX_TREE_PART - size
-                               : node->text + walk->depth;
-  for (size_t i = 0; i < size; ++i) {
-    if (part[i] != text.data[done + i]) return false;
-  }
-  walk->depth = node->depth;
-  return true;
-}
-
-// Children that are compared one by one. A call costs as much as some of them.
-enum { FEW_CHILDREN = 12 };
-
-// The child of a node that begins with `byte`, or 0.
-static inline uint32_t child_of(const etx_token_tree* tree, uint32_t index,
-                                uint8_t byte) {
-  const etx_tree_node* const node = &tree->nodes[index];
-  const uint8_t* const labels = tree->labels + node->child;
-  if (index == 0) return tree->first[byte];
-  if (node->child_count > FEW_CHILDREN) {
-    const uint8_t* const found = memchr(labels, byte, node->child_count);
-    return found == NULL ? 0 : node->child + (uint32_t)(found - labels);
-  }
-  for (uint32_t i = 0; i < node->child_count; ++i) {
-    if (labels[i] == byte) return node->child + i;
-  }
-  return 0;
-}
-
-// Moves to the child that begins with `byte`, and past that.
-static inline bool enter_child(etx_token_walk* walk, uint8_t byte) {
-  const uint32_t child = child_of(walk->tree, walk->node, byte);
-  if (child == 0) return false;
-  walk->node = child;
-  ++walk->depth;
-  return true;
-}
-
-static inline bool goes_on(etx_token_walk* walk, etx_text text) {
-  const size_t done = walk->depth - walk->start;
-  if (walk->is_past_node &&
-      (done == text.size || !enter_child(walk, (uint8_t)text.data[done]))) {
-    return false;
-  }
-  walk->is_past_node = true;
-  return pass_node(walk, text);
-}
-
-bool etx_token_walk_next(etx_token_walk* walk, etx_text text, size_t* out_size,
-                         uint32_t* out_id) {
-  while (!walk->has_ended && goes_on(walk, text)) {
-    const int32_t id = walk->tree->nodes[walk->node].id;
-    if (id == ETX_TOKEN_NONE) continue;
-    *out_size = walk->depth - walk->start;
-    *out_id = (uint32_t)id;
-    return true;
-  }
-  walk->has_ended = true;
-  return false;
-}
-
 // Goes one byte down.
 static bool step(etx_token_walk* walk, uint8_t byte) {
   const etx_tree_node* const node = &walk->tree->nodes[walk->node];
-  if (walk->depth == node->depth) return enter_child(walk, byte);
-  return (uint8_t)node->text[walk->depth++] == byte;
+  if (walk->depth == node->depth) return etx_token_walk_enter(walk, byte);
+  const char* const at =
+      node->is_long ? node->text + walk->depth
+                    : node->part + ETX_TREE_PART - (node->depth - walk->depth);
+  ++walk->depth;
+  return (uint8_t)*at == byte;
 }
 
 etx_token_walk etx_token_walk_from(const etx_token_tree* tree,

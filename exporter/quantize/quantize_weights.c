@@ -21,6 +21,7 @@
 // results keep the dtype of the floats.
 
 #include "exporter/rewrite/constant_users.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 #include "exporter/quantize/weight_rounding.h"
@@ -289,7 +290,7 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   etx_pool* const pool = self->module->pool;
   rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
                        .groups = to->bits == 8 ? 1 : inner / to->group};
-  made.integers = etx_pool_take(pool, rows * made.row_bytes);
+  made.integers = etx_pages_take(pool, rows * made.row_bytes);
   made.scales = etx_pool_take(pool, rows * made.groups * sizeof(float));
   if (made.integers == NULL || made.scales == NULL) return ETX_OUT_OF_MEMORY;
   rounding r = {.to = to, .from = &from, .made = &made, .inner = inner};
@@ -298,6 +299,7 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   const etx_status status = round_rows(self, &r, &scratch, row);
   etx_pool_close(&scratch);
   ETX_TRY(status);
+  etx_pages_rest(pool, from.data.data, from.data.size);
   row->bytes_after = rows * made.row_bytes + rows * made.groups * sizeof(float);
   ETX_TRY(add_constants(self, to, &from, &made));
   return etx_constant_names_inherit(&self->context->constant_names,

@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "exporter/quantize/group_sums.h"
 
@@ -12,6 +13,15 @@ _Static_assert((int)ETX_WEIGHT_ROUNDING_LARGEST_GROUP ==
                "sums take every group");
 
 static float magnitude(float x) { return x < 0 ? -x : x; }
+
+// The element of the largest magnitude.
+static float largest_of(const float* group, size_t count) {
+  float largest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (magnitude(group[i]) > magnitude(largest)) largest = group[i];
+  }
+  return largest;
+}
 
 static void add_error(double value, double rounded,
                       etx_weight_rounding_error* error) {
@@ -36,16 +46,66 @@ float etx_weight_round_int8(const float* row, size_t inner, int8_t* out,
   return scale;
 }
 
-// ------------------------------------------------ int4
+// ------------------------------------------------ int8 in groups
 
-// The element of the largest magnitude.
-static float largest_of(const float* group, size_t count) {
-  float largest = 0;
+// True if all numbers of the group are integers in -128..127 times `scale`,
+// exactly.
+static bool is_on_byte_grid(const float* group, size_t count, float scale,
+                            int8_t* out) {
   for (size_t i = 0; i < count; ++i) {
-    if (magnitude(group[i]) > magnitude(largest)) largest = group[i];
+    const float q = etx_group_round_to_even(group[i] / scale);
+    if (q < INT8_MIN || q > INT8_MAX ||
+        (double)q * (double)scale != (double)group[i]) {
+      return false;
+    }
+    out[i] = (int8_t)q;
   }
-  return largest;
+  return true;
 }
+
+// True if the low bits of all numbers are 0, as those of a float16 times an
+// integer of eight bits: nothing else is worth the search for a grid.
+static bool has_few_bits(const float* group, size_t count) {
+  enum { LOW_BITS = 31 };  // 24 of a float32 less 11 and 8
+  uint32_t all = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    memcpy(&bits, &group[i], sizeof bits);
+    all |= bits;
+  }
+  return (all & LOW_BITS) == 0;
+}
+
+// Finds the scale of a group that was int8 before, such as q8_0 of a GGUF file:
+// the largest number divided by one of the integers, most likely 127. 0 if
+// there is no such scale.
+static float find_byte_grid(const float* group, size_t count, float largest,
+                            int8_t* out) {
+  const float size = magnitude(largest);
+  if (!has_few_bits(group, count)) return 0;
+  for (int q = LARGEST_INT8; q > 0; --q) {
+    const float scale = size / (float)q;
+    if (is_on_byte_grid(group, count, scale, out)) return scale;
+  }
+  const float last = largest / (float)INT8_MIN;
+  return is_on_byte_grid(group, count, last, out) ? last : 0;
+}
+
+float etx_weight_round_int8_group(const float* group, size_t count, int8_t* out,
+                                  etx_weight_rounding_error* error) {
+  const float least = 256 * FLT_MIN;
+  const float largest = largest_of(group, count);
+  const float scale = magnitude(largest) < least
+                          ? 0
+                          : find_byte_grid(group, count, largest, out);
+  if (scale == 0) return etx_weight_round_int8(group, count, out, error);
+  for (size_t i = 0; i < count; ++i) {
+    add_error((double)group[i], (double)out[i] * (double)scale, error);
+  }
+  return scale;
+}
+
+// ------------------------------------------------ int4
 
 // The best factor so far and its scale. For given integers the best scale is
 // cross / square, and it reduces the squared error by `gain` = cross^2 / square

@@ -97,27 +97,6 @@ static inline __attribute__((always_inline)) void dot8(
   }
 }
 
-// Adds the products of group `g` times its scale.
-static inline __attribute__((always_inline)) void scale_group8(
-    const etx_quantized_block* b, size_t g, size_t rows, size_t column,
-    size_t columns, size_t apart,
-    etx_f32_vec acc[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS],
-    etx_f32_vec sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS]) {
-  ETX_UNROLLED
-  for (size_t c = 0; c < columns; ++c) {
-    const size_t at = (column + c * apart) * b->groups + g;
-    const etx_f32_vec scale = ETX_F32_BROADCAST(b->scales[at]);
-    ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
-      ETX_UNROLLED
-      for (size_t part = 0; part < FLOAT_PARTS; ++part) {
-        sums[c][r][part] =
-            ETX_F32_FMA(scale, acc[c][r][part], sums[c][r][part]);
-      }
-    }
-  }
-}
-
 // The same as dot8 with a scale for each group of a column.
 static inline __attribute__((always_inline)) void group_dot8(
     const etx_quantized_block* b, size_t row, size_t rows, size_t column,
@@ -132,7 +111,17 @@ static inline __attribute__((always_inline)) void group_dot8(
     for (const size_t end = k + b->group; k < end; k += FLOAT_LANES) {
       step8(x + k, b->left_row, w + k, pitch, rows, columns, acc);
     }
-    scale_group8(b, g, rows, column, columns, apart, acc, sums);
+    ETX_UNROLLED
+    for (size_t c = 0; c < columns; ++c) {
+      const size_t at = (column + c * apart) * b->groups + g;
+      const etx_f32_vec scale = ETX_F32_BROADCAST(b->scales[at]);
+      ETX_UNROLLED
+      for (size_t i = 0; i < rows * FLOAT_PARTS; ++i) {
+        etx_f32_vec* const sum = &sums[c][i / FLOAT_PARTS][i % FLOAT_PARTS];
+        *sum =
+            ETX_F32_FMA(scale, acc[c][i / FLOAT_PARTS][i % FLOAT_PARTS], *sum);
+      }
+    }
   }
   ETX_UNROLLED
   for (size_t c = 0; c < columns; ++c) {

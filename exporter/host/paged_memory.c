@@ -1,7 +1,6 @@
-// POSIX implementation.
+// POSIX implementation; Linux makes files that never have a name.
 
-#define _DEFAULT_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 
 #include "exporter/host/paged_memory.h"
 
@@ -24,6 +23,7 @@ typedef struct page_range {
 } page_range;
 
 typedef struct etx_page_file {
+  const char* directory;
   char* path;  // the template of mkstemp
   int descriptor;
   bool has_failed;  // no file can be made
@@ -44,26 +44,39 @@ etx_status etx_pages_use(etx_pool* pool, etx_text directory) {
   if (directory.size == 0) directory = etx_text_of(".");
   etx_page_file* const file = etx_pool_take(pool, sizeof *file);
   char* const path = etx_pool_take(pool, directory.size + sizeof name);
-  if (file == NULL || path == NULL) return ETX_OUT_OF_MEMORY;
+  const char* const copy = etx_pool_copy_text(pool, directory).data;
+  if (file == NULL || path == NULL || copy == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(path, directory.data, directory.size);
   memcpy(path + directory.size, name, sizeof name);
-  *file = (etx_page_file){.path = path, .descriptor = -1};
+  *file = (etx_page_file){.directory = copy, .path = path, .descriptor = -1};
   pool->pages = file;
   return ETX_OK;
 }
 
-// The file has a name for a moment only.
+// Elsewhere, and on file systems without such files, it has a name for a
+// moment.
+static int open_descriptor(etx_page_file* file) {
+#ifdef O_TMPFILE
+  const int unnamed =
+      open(file->directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (unnamed >= 0) return unnamed;
+#endif
+  const int descriptor = mkstemp(file->path);
+  if (descriptor < 0) return -1;
+  (void)unlink(file->path);
+  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0) return descriptor;
+  (void)close(descriptor);
+  return -1;
+}
+
 static bool open_file(etx_pool* pool, etx_page_file* file) {
   if (file->descriptor >= 0) return true;
   if (file->has_failed) return false;
   file->has_failed = true;
-  const int descriptor = mkstemp(file->path);
-  if (descriptor < 0) return false;
-  (void)unlink(file->path);
-  file->descriptor = descriptor;
-  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 ||
-      etx_pool_on_close(pool, close_file, file, 0) != ETX_OK) {
-    (void)close(descriptor);
+  file->descriptor = open_descriptor(file);
+  if (file->descriptor < 0) return false;
+  if (etx_pool_on_close(pool, close_file, file, 0) != ETX_OK) {
+    (void)close(file->descriptor);
     file->descriptor = -1;
     return false;
   }

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "llama.h"
+#include <ggml-backend.h>
+#include <llama.h>
 
 // The same as in language_models.py.
 enum { CONTEXT = 2048, SEQUENCES = 8, PREFILL = 512, CHECKED = 17, NEXT = 9 };
@@ -226,6 +227,7 @@ static int quantize(const char* from, const char* to, const char* kind) {
 int main(int argc, char** argv) {
   static peer self;
   llama_log_set(print_errors, NULL);
+  ggml_backend_load_all();  // where processors have libraries of their own
   llama_backend_init();
   if (argc == 5 && strcmp(argv[1], "quantize") == 0) {
     return quantize(argv[2], argv[3], argv[4]);

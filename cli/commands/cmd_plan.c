@@ -24,6 +24,8 @@
 #include "cli/plan/diagnostic_list.h"
 #include "cli/verify/verify_program.h"
 #include "exporter/export.h"
+#include "exporter/host/host_file.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/pass_list.h"
 
 static const char about[] =
@@ -233,6 +235,10 @@ static etx_status plan_all(plan_context* plan,
   const plan_options* const options = plan->options;
   etx_ir_module_init(&module, &plan->pool);
   ETX_TRY(etx_input_path_check(plan->options->input, &plan->diag));
+  if (options->output != NULL) {
+    ETX_TRY(etx_pages_use(
+        &plan->pool, etx_path_directory(etx_text_of(options->output))));
+  }
   if (plan->options->unroll != UINT64_MAX) {
     module.unroll_limit = plan->options->unroll;
   }

@@ -4,6 +4,7 @@
 #include "exporter/emit/emit_program.h"
 
 #include "exporter/emit/emit_internal.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/ir/own_operators.h"
 #include "format/cache_table/cache_table.h"
 #include "format/pte_writer/pte_writer.h"
@@ -230,13 +231,17 @@ static etx_status build_named(etx_emit* emit, const etx_blob_method* methods,
 // Counts the bytes that are written to another sink.
 typedef struct counting_sink {
   const etx_sink* target;
+  const etx_pool* pool;  // whose pages rest when they are written
   uint64_t bytes;
 } counting_sink;
 
 static etx_status count_bytes(void* context, etx_bytes bytes) {
   counting_sink* const counting = context;
   counting->bytes += bytes.size;
-  return etx_sink_write(counting->target, bytes.data, bytes.size);
+  const etx_status status =
+      etx_sink_write(counting->target, bytes.data, bytes.size);
+  etx_pages_rest(counting->pool, bytes.data, bytes.size);
+  return status;
 }
 
 static etx_status write_file(etx_emit* emit, const etx_pte_content* content,
@@ -245,7 +250,7 @@ static etx_status write_file(etx_emit* emit, const etx_pte_content* content,
   ETX_TRY(etx_pte_write_needed(content, &bytes));
   const etx_bytes_mut work = {etx_pool_take(emit->pool, bytes), bytes};
   if (work.data == NULL) return ETX_OUT_OF_MEMORY;
-  counting_sink counting = {sink, 0};
+  counting_sink counting = {sink, emit->pool, 0};
   const etx_sink through = {count_bytes, &counting};
   ETX_TRY(etx_pte_write(content, work, &through, emit->diag));
   *out_bytes = counting.bytes;

@@ -18,6 +18,7 @@
 // The pass runs after the passes that fuse something into a single layer.
 
 #include "exporter/rewrite/constant_users.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 #include "format/pte/variant_name.h"
@@ -253,13 +254,14 @@ static etx_status concat_rows(const parallel_linear_pass* j,
     whole.sizes[0] += part->sizes[0];
     bytes += part->data.size;
   }
-  uint8_t* const data = etx_pool_take(j->module->pool, bytes + 1);
+  uint8_t* const data = etx_pages_take(j->module->pool, bytes + 1);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   size_t at = 0;
   for (size_t i = 0; i < g->count; ++i) {
     const etx_bytes part =
         constant_of(j, &nodes[g->items[i]].args[position])->data;
     if (part.size != 0) memcpy(data + at, part.data, part.size);
+    etx_pages_rest(j->module->pool, part.data, part.size);
     at += part.size;
   }
   whole.data = (etx_bytes){data, bytes};

@@ -32,6 +32,7 @@
 // touches few rows of it, is stored in both forms without a budget.
 
 #include "exporter/rewrite/constant_users.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 #include "exporter/fuse/pack_budget.h"
@@ -39,6 +40,7 @@
 
 enum {
   WEIGHT = 1,  // argument of layers that are not recurrent
+  SCALES = 2,  // of int8 layers
   HIDDEN = 1,  // arguments of recurrent layers
   HIDDEN_WEIGHT = 2,
   COLUMNS = 16,
@@ -124,6 +126,9 @@ static const char* obstacle_of(const etx_ir_method* method,
   const etx_ir_arg* const weight = &node->args[weight_argument(node)];
   const etx_shape* const w = &method->values[weight->as.value].shape;
   if (node->op->id == ETX_OP_linear_a8w8_out) {
+    if (method->values[node->args[SCALES].as.value].shape.rank != 1) {
+      return "has scales for groups";
+    }
     if (w->dims[1] < MIN_INT8_ROW || w->dims[1] > MAX_INT8_ROW ||
         w->dims[1] % COLUMN_BYTES != 0) {
       return "has rows shorter than 64 or longer than 32768, or not a multiple "
@@ -304,7 +309,7 @@ static etx_status pack(const packing* self, uint32_t index) {
   const etx_ir_constant from = self->module->constants[index];
   const size_t count = ((size_t)from.sizes[0] + COLUMNS - 1) / COLUMNS;
   const size_t bytes = panel_bytes(&from);
-  uint8_t* const data = etx_pool_take(self->module->pool, bytes);
+  uint8_t* const data = etx_pages_take(self->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   etx_ir_constant panels = {.dtype = from.dtype,
                             .rank = 3,
@@ -322,6 +327,7 @@ static etx_status pack(const packing* self, uint32_t index) {
     panels.sizes[3] = COLUMN_BYTES;
     ETX_TRY(add_sums(self, w, &from));
   }
+  etx_pages_rest(self->module->pool, from.data.data, from.data.size);
   return etx_ir_add_constant(self->module, &panels, &w->panels);
 }
 

@@ -29,6 +29,7 @@ typedef struct etx_pool_release {
 void etx_pool_init(etx_pool* pool) {
   pool->newest = NULL;
   pool->releases = NULL;
+  pool->pages = NULL;
   pool->total_bytes = 0;
 }
 

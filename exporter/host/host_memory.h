@@ -13,10 +13,12 @@
 
 struct etx_pool_block;
 struct etx_pool_release;
+struct etx_page_file;
 
 typedef struct etx_pool {
   struct etx_pool_block* newest;      // NULL when empty
   struct etx_pool_release* releases;  // what etx_pool_close calls
+  struct etx_page_file* pages;        // of paged_memory.h, or NULL
   size_t total_bytes;                 // requested from malloc so far
 } etx_pool;
 

@@ -13,11 +13,11 @@ typedef struct quantize_kind {
 
 static const quantize_kind kinds[] = {
     {"none", 0, 0, false},       {"int8", 8, 0, false},
-    {"int8w", 8, 0, true},       {"int4", 4, 32, false},
-    {"int4w", 4, 32, true},      {"int4/32", 4, 32, false},
-    {"int4w/32", 4, 32, true},   {"int4/64", 4, 64, false},
-    {"int4w/64", 4, 64, true},   {"int4/128", 4, 128, false},
-    {"int4w/128", 4, 128, true},
+    {"int8w", 8, 0, true},       {"int8w/32", 8, 32, true},
+    {"int4", 4, 32, false},      {"int4w", 4, 32, true},
+    {"int4/32", 4, 32, false},   {"int4w/32", 4, 32, true},
+    {"int4/64", 4, 64, false},   {"int4w/64", 4, 64, true},
+    {"int4/128", 4, 128, false}, {"int4w/128", 4, 128, true},
 };
 
 static etx_status find_kind(etx_text word, const quantize_kind** out,
@@ -29,7 +29,8 @@ static etx_status find_kind(etx_text word, const quantize_kind** out,
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                        "weights cannot be quantised to '%t': expected none, "
                        "int8, int4, int4/32, int4/64 or int4/128, or int8w, "
-                       "int4w, int4w/.. for weight-only quantisation",
+                       "int8w/32, int4w, int4w/.. for weight-only "
+                       "quantisation",
                        word);
 }
 

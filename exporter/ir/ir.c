@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "exporter/host/content_hash.h"
+#include "exporter/host/paged_memory.h"
 #include "format/base/checked_math.h"
 
 enum { FIRST_TABLE_SIZE = 64 };
@@ -134,6 +135,7 @@ etx_status etx_ir_add_constant(etx_ir_module* module,
                                const etx_ir_constant* constant,
                                uint32_t* out_index) {
   const uint64_t hash = etx_content_hash(constant->data);
+  etx_pages_rest(module->pool, constant->data.data, constant->data.size);
   if (find_hashed_constant(module, hash, constant, out_index)) return ETX_OK;
   uint32_t* bigger = NULL;
   size_t size = 0;

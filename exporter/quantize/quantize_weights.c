@@ -21,6 +21,7 @@
 // results keep the dtype of the floats.
 
 #include "exporter/rewrite/constant_users.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
 #include "exporter/quantize/weight_rounding.h"
@@ -43,7 +44,7 @@ typedef struct rounded_weight {
   const char* obstacle;  // why a layer cannot read integers; NULL: none
   etx_dtype dtype;       // of the floats; set if it was rounded
   uint32_t bits;         // it was rounded to; 0: not rounded
-  uint32_t group;        // elements per scale, for 4 bits
+  uint32_t group;        // elements per scale; 0: a row
   bool keeps_rows;       // weight-only: activations stay floats
   uint32_t integers;     // constants of the module
   uint32_t scales;
@@ -218,14 +219,19 @@ static void round_row(const rounded_weight* to, const float* row, size_t inner,
                       size_t at, rounded_rows* out) {
   uint8_t* const integers = out->integers + at * out->row_bytes;
   etx_weight_rounding_error* const error = &out->errors[at];
-  if (to->bits == 8) {
-    out->scales[at] =
-        etx_weight_round_int8(row, inner, (int8_t*)integers, error);
-    return;
-  }
+  const size_t group = to->group == 0 ? inner : to->group;
   for (size_t g = 0; g < out->groups; ++g) {
-    out->scales[at * out->groups + g] = etx_weight_round_int4(
-        row + g * to->group, to->group, integers + g * to->group / 2, error);
+    const float* const from = row + g * group;
+    float* const scale = &out->scales[at * out->groups + g];
+    if (to->bits == 4) {
+      *scale =
+          etx_weight_round_int4(from, group, integers + g * group / 2, error);
+    } else if (to->group != 0) {
+      *scale = etx_weight_round_int8_group(
+          from, group, (int8_t*)integers + g * group, error);
+    } else {
+      *scale = etx_weight_round_int8(from, group, (int8_t*)integers, error);
+    }
   }
 }
 
@@ -274,7 +280,7 @@ static etx_status add_constants(const weight_quantizer* self,
   }
   const etx_ir_constant scales = {
       .dtype = ETX_DTYPE_FLOAT32,
-      .rank = to->bits == 8 ? 1 : 2,
+      .rank = to->group == 0 ? 1 : 2,
       .sizes = {rows, (int64_t)made->groups},
       .data = {(const uint8_t*)made->scales, count * sizeof(float)}};
   ETX_TRY(etx_ir_add_constant(self->module, &integers, &to->integers));
@@ -288,8 +294,8 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   const size_t rows = (size_t)from.sizes[0], inner = row_length(&from);
   etx_pool* const pool = self->module->pool;
   rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
-                       .groups = to->bits == 8 ? 1 : inner / to->group};
-  made.integers = etx_pool_take(pool, rows * made.row_bytes);
+                       .groups = to->group == 0 ? 1 : inner / to->group};
+  made.integers = etx_pages_take(pool, rows * made.row_bytes);
   made.scales = etx_pool_take(pool, rows * made.groups * sizeof(float));
   if (made.integers == NULL || made.scales == NULL) return ETX_OUT_OF_MEMORY;
   rounding r = {.to = to, .from = &from, .made = &made, .inner = inner};
@@ -298,6 +304,7 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   const etx_status status = round_rows(self, &r, &scratch, row);
   etx_pool_close(&scratch);
   ETX_TRY(status);
+  etx_pages_rest(pool, from.data.data, from.data.size);
   row->bytes_after = rows * made.row_bytes + rows * made.groups * sizeof(float);
   ETX_TRY(add_constants(self, to, &from, &made));
   return etx_constant_names_inherit(&self->context->constant_names,
@@ -315,7 +322,10 @@ static uint32_t group_for(int64_t inner, uint32_t wanted) {
 }
 
 static const char* kind_word(const rounded_weight* w) {
-  if (w->bits == 8) return w->keeps_rows ? "int8w" : "int8";
+  if (w->bits == 8) {
+    if (w->group != 0) return "int8w/32";
+    return w->keeps_rows ? "int8w" : "int8";
+  }
   switch (w->group) {
     case 32:
       return w->keeps_rows ? "int4w/32" : "int4/32";
@@ -336,7 +346,7 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
     if (rule->bits == 4) row->reason = "convolutions read int8";
     w->bits = 8;
     w->keeps_rows = true;
-  } else if (rule->bits == 4) {
+  } else if (rule->group != 0) {
     w->group = group_for(constant->sizes[1], rule->group);
     if (w->group != rule->group) {
       row->reason =

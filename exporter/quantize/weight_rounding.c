@@ -4,15 +4,24 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LARGEST_INT8 = 127, LANES = 8 };
+#include "exporter/quantize/group_sums.h"
 
-// Rounds to the nearest integer, ties to even; exact for magnitudes below 2^22.
-static float round_to_even(float x) {
-  const float shift = 12582912.0f;  // 1.5 * 2^23
-  return (x + shift) - shift;
-}
+enum { LARGEST_INT8 = 127 };
+
+_Static_assert((int)ETX_WEIGHT_ROUNDING_LARGEST_GROUP ==
+                   (int)ETX_GROUP_SUM_LARGEST,
+               "sums take every group");
 
 static float magnitude(float x) { return x < 0 ? -x : x; }
+
+// The element of the largest magnitude.
+static float largest_of(const float* group, size_t count) {
+  float largest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (magnitude(group[i]) > magnitude(largest)) largest = group[i];
+  }
+  return largest;
+}
 
 static void add_error(double value, double rounded,
                       etx_weight_rounding_error* error) {
@@ -31,93 +40,111 @@ float etx_weight_round_int8(const float* row, size_t inner, int8_t* out,
   float scale = largest / (float)LARGEST_INT8;
   if (scale < FLT_MIN) scale = 1;  // zeros, or too small to divide by
   for (size_t i = 0; i < inner; ++i) {
-    out[i] = (int8_t)round_to_even(row[i] / scale);
+    out[i] = (int8_t)etx_group_round_to_even(row[i] / scale);
     add_error((double)row[i], (double)out[i] * (double)scale, error);
+  }
+  return scale;
+}
+
+// ------------------------------------------------ int8 in groups
+
+// True if all numbers of the group are integers in -128..127 times `scale`,
+// exactly.
+static bool is_on_byte_grid(const float* group, size_t count, float scale,
+                            int8_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const float q = etx_group_round_to_even(group[i] / scale);
+    if (q < INT8_MIN || q > INT8_MAX ||
+        (double)q * (double)scale != (double)group[i]) {
+      return false;
+    }
+    out[i] = (int8_t)q;
+  }
+  return true;
+}
+
+// True if the low bits of all numbers are 0, as those of a float16 times an
+// integer of eight bits: nothing else is worth the search for a grid.
+static bool has_few_bits(const float* group, size_t count) {
+  enum { LOW_BITS = 31 };  // 24 of a float32 less 11 and 8
+  uint32_t all = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    memcpy(&bits, &group[i], sizeof bits);
+    all |= bits;
+  }
+  return (all & LOW_BITS) == 0;
+}
+
+// Finds the scale of a group that was int8 before, such as q8_0 of a GGUF file:
+// the largest number divided by one of the integers, most likely 127. 0 if
+// there is no such scale.
+static float find_byte_grid(const float* group, size_t count, float largest,
+                            int8_t* out) {
+  const float size = magnitude(largest);
+  if (!has_few_bits(group, count)) return 0;
+  for (int q = LARGEST_INT8; q > 0; --q) {
+    const float scale = size / (float)q;
+    if (is_on_byte_grid(group, count, scale, out)) return scale;
+  }
+  const float last = largest / (float)INT8_MIN;
+  return is_on_byte_grid(group, count, last, out) ? last : 0;
+}
+
+float etx_weight_round_int8_group(const float* group, size_t count, int8_t* out,
+                                  etx_weight_rounding_error* error) {
+  const float least = 256 * FLT_MIN;
+  const float largest = largest_of(group, count);
+  const float scale = magnitude(largest) < least
+                          ? 0
+                          : find_byte_grid(group, count, largest, out);
+  if (scale == 0) return etx_weight_round_int8(group, count, out, error);
+  for (size_t i = 0; i < count; ++i) {
+    add_error((double)group[i], (double)out[i] * (double)scale, error);
   }
   return scale;
 }
 
 // ------------------------------------------------ int4
 
-// The integers nearest to the group times `factor`.
-static void round_group(const float* group, size_t count, float factor,
-                        float* out) {
-  for (size_t i = 0; i < count; ++i) {
-    const float q = round_to_even(group[i] * factor);
-    const float high = q > 7 ? 7 : q;
-    out[i] = high < -8 ? -8 : high;
-  }
-}
+// The best factor so far and its scale. For given integers the best scale is
+// cross / square, and it reduces the squared error by `gain` = cross^2 / square
+// compared with all zeros.
+typedef struct best_factor {
+  float factor;
+  double gain;
+  double scale;
+} best_factor;
 
-typedef struct products {
-  float cross;   // sum of float * integer
-  float square;  // sum of integer * integer
-} products;
-
-// Sums in eight lanes, so that compilers can vectorise them.
-static products multiply_group(const float* group, const float* integers,
-                               size_t count) {
-  float cross[LANES] = {0}, square[LANES] = {0};
-  size_t i = 0;
-  for (; i + LANES <= count; i += LANES) {
-    for (size_t k = 0; k < LANES; ++k) {
-      cross[k] += group[i + k] * integers[i + k];
-      square[k] += integers[i + k] * integers[i + k];
-    }
-  }
-  for (size_t k = 0; i < count; ++i, ++k) {
-    cross[k] += group[i] * integers[i];
-    square[k] += integers[i] * integers[i];
-  }
-  products sum = {0, 0};
-  for (size_t k = 0; k < LANES; ++k) {
-    sum.cross += cross[k];
-    sum.square += square[k];
-  }
-  return sum;
-}
-
-// Keeps the candidate integers if their best scale has a smaller error than the
-// best so far. For given integers the best scale is cross / square, and it
-// reduces the squared error by `gain` = cross^2 / square compared with all
-// zeros.
-static void try_integers(const float* group, const float* integers,
-                         size_t count, float* kept, double* gain,
-                         double* scale) {
-  const products sum = multiply_group(group, integers, count);
-  if (!(sum.square > 0)) return;
-  const double best = (double)sum.cross / (double)sum.square;
-  if (!((double)sum.cross * best > *gain)) return;
-  *gain = (double)sum.cross * best;
-  *scale = best;
-  memcpy(kept, integers, count * sizeof(float));
-}
-
-// The element of the largest magnitude.
-static float largest_of(const float* group, size_t count) {
-  float largest = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (magnitude(group[i]) > magnitude(largest)) largest = group[i];
-  }
-  return largest;
+static void try_factor(float factor, const etx_group_sums* sum,
+                       best_factor* best) {
+  if (!(sum->square > 0)) return;
+  const double scale = (double)sum->cross / (double)sum->square;
+  const double gain = (double)sum->cross * scale;
+  if (gain > best->gain) *best = (best_factor){factor, gain, scale};
 }
 
 // Tries scales that map the largest element near -8 or near 7, then once more
 // the best scale found. Writes the integers to `kept` and returns the scale.
 static double find_scale(const float* group, size_t count, float largest,
                          float* kept) {
-  static const float targets[] = {-8.0f, -8.4f, -7.7f, -7.4f, -7.0f,
-                                  -8.8f, -6.6f, -6.2f, 7.0f,  7.4f,
-                                  6.6f,  6.2f,  5.8f,  7.8f};
-  float integers[ETX_WEIGHT_ROUNDING_LARGEST_GROUP];
-  double gain = 0, scale = 1;
-  for (size_t t = 0; t < sizeof targets / sizeof *targets; ++t) {
-    round_group(group, count, targets[t] / largest, integers);
-    try_integers(group, integers, count, kept, &gain, &scale);
-  }
-  round_group(group, count, (float)(1 / scale), integers);
-  try_integers(group, integers, count, kept, &gain, &scale);
-  return scale;
+  // Fourteen targets. Factors of 0 give no integers but 0, which are not
+  // tried; with them there are whole registers of factors.
+  enum { TARGETS = 14, FACTORS = 16 };
+  static const float targets[TARGETS] = {-8.0f, -8.4f, -7.7f, -7.4f, -7.0f,
+                                         -8.8f, -6.6f, -6.2f, 7.0f,  7.4f,
+                                         6.6f,  6.2f,  5.8f,  7.8f};
+  float factors[FACTORS] = {0};
+  etx_group_sums sums[FACTORS];
+  best_factor best = {0, 0, 1};
+  for (size_t t = 0; t < TARGETS; ++t) factors[t] = targets[t] / largest;
+  etx_group_sums_find(group, count, factors, FACTORS, sums);
+  for (size_t t = 0; t < TARGETS; ++t) try_factor(factors[t], &sums[t], &best);
+  const float again = (float)(1 / best.scale);
+  etx_group_sums_find(group, count, &again, 1, sums);
+  try_factor(again, sums, &best);
+  etx_group_round(group, count, best.factor, kept);
+  return best.scale;
 }
 
 // True if all numbers of the group are integers in -8..7 times `scale`,
@@ -125,7 +152,7 @@ static double find_scale(const float* group, size_t count, float largest,
 static bool is_on_grid(const float* group, size_t count, float scale,
                        float* integers) {
   for (size_t i = 0; i < count; ++i) {
-    const float q = round_to_even(group[i] / scale);
+    const float q = etx_group_round_to_even(group[i] / scale);
     if (q < -8 || q > 7 || q * scale != group[i]) return false;
     integers[i] = q;
   }

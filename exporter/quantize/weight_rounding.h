@@ -1,7 +1,7 @@
 // Rounds rows of floats to the integers that the matrix products of the runtime
 // read:
 //
-//   int8   q in -127..127, one scale per row: w = q * scale
+//   int8   q in -127..127, one scale per row or group: w = q * scale
 //   int4   q in -8..7, stored as q + 8, two per byte with the even element in
 //          the high half; one scale for every `group` elements of a row
 //
@@ -35,6 +35,11 @@ typedef struct etx_weight_rounding_error {
 // Returns the scale, which is never 0.
 float etx_weight_round_int8(const float* row, size_t inner, int8_t* out,
                             etx_weight_rounding_error* error);
+
+// The same for a group of a row. A group that is integers in -128..127 times
+// one scale, a float16, keeps them exactly; the scale may be negative.
+float etx_weight_round_int8_group(const float* group, size_t count, int8_t* out,
+                                  etx_weight_rounding_error* error);
 
 // Rounds one group of `count` floats, even and at most
 // ETX_WEIGHT_ROUNDING_LARGEST_GROUP, to `out` [count / 2] and adds its error.

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "exporter/host/paged_memory.h"
 #include "exporter/read_gguf/gguf_halves.h"
 #include "format/base/checked_math.h"
 
@@ -124,7 +125,7 @@ etx_status etx_gguf_convert(etx_pool* pool, const etx_gguf_conversion* from,
   if (bytes == 0) return ETX_OK;
   etx_pool scratch;
   etx_pool_init(&scratch);
-  uint8_t* const out = etx_pool_take(pool, bytes);
+  uint8_t* const out = etx_pages_take(pool, bytes);
   rows.floats = etx_pool_take(&scratch, rows.inner * sizeof *rows.floats);
   etx_status status =
       out == NULL || rows.floats == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;

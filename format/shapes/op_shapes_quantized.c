@@ -367,14 +367,34 @@ etx_status etx_shape_mixed_linear(etx_shape_call* call) {
   return put(call, &input);
 }
 
-// (input [.., K], weight [N, K], scales [N], bias [N])
+// Scales [N], or [N, groups] with groups of the same size.
+static etx_status check_scales(const etx_shape_call* call, etx_dim rows,
+                               etx_dim inner) {
+  etx_shape scales;
+  etx_dim size = 0, whole = 0;
+  ETX_TRY(etx_shape_tensor(call, 2, &scales));
+  if (scales.rank == 1) return check_vector(call, 2, "scales", rows);
+  ETX_TRY(etx_shape_check_rank(call, "scales", &scales, 2));
+  ETX_TRY(etx_shape_check_equal(call, "scales", rows, scales.dims[0]));
+  if (!etx_dim_is_number(scales.dims[1]) || scales.dims[1] == 0) {
+    return etx_shape_refuse(call,
+                            "a row of 'scales' has no elements, expected one "
+                            "for each group");
+  }
+  ETX_TRY(etx_dim_floor_divide(call, inner, scales.dims[1], &size));
+  ETX_TRY(etx_dim_multiply(call, size, scales.dims[1], &whole));
+  return etx_shape_check_equal(call, "the inner size in equal groups", inner,
+                               whole);
+}
+
+// (input [.., K], weight [N, K], scales [N] or [N, groups], bias [N])
 etx_status etx_shape_linear_w8(etx_shape_call* call) {
   etx_shape input, weight;
   ETX_TRY(read_input_and_weight(call, &input, &weight));
   etx_dim* last = &input.dims[input.rank - 1];
   ETX_TRY(etx_shape_check_equal(call, "the inner size of 'weight'", *last,
                                 weight.dims[1]));
-  ETX_TRY(check_vector(call, 2, "scales", weight.dims[0]));
+  ETX_TRY(check_scales(call, weight.dims[0], weight.dims[1]));
   ETX_TRY(check_vector(call, 3, "bias", weight.dims[0]));
   *last = weight.dims[0];
   return put(call, &input);

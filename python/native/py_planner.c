@@ -22,6 +22,8 @@
 #include "cli/verify/verify_program.h"
 #include "exporter/export.h"
 #include "exporter/host/durable_file.h"
+#include "exporter/host/host_file.h"
+#include "exporter/host/paged_memory.h"
 #include "exporter/pass_list.h"
 
 enum { MOST_RULES = 64 };
@@ -150,6 +152,10 @@ static etx_status plan_to_file(planner_call* plan, etx_ir_module* module) {
 static etx_status plan_all(planner_call* plan) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
+  if (plan->in->output != NULL) {
+    ETX_TRY(etx_pages_use(&plan->pool,
+                          etx_path_directory(etx_text_of(plan->in->output))));
+  }
   for (size_t i = 0; i < plan->in->cap.count; ++i) {
     ETX_TRY(etx_export_cap(&module, plan->in->cap.items[i], &plan->diag));
   }

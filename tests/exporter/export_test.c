@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "exporter/host/paged_memory.h"
 #include "format/pte/etx_blob.h"
 #include "tests/exporter/graph.h"
 
@@ -92,6 +93,53 @@ static void add_method(graph* target, const char* name, uint32_t state) {
   graph_mutate(target, state, graph_add(target, old, old));
 }
 
+// Two layers of one input, planned with weights in memory or in pages of a
+// file.
+static void plan_layers(graph* layers, int64_t rows, const char* rule,
+                        const char* directory) {
+  enum { COLUMNS = 1040, INNER = 512 };
+  static float weights[2][COLUMNS * INNER];
+  uint32_t seed = 1, sums[2];
+  for (size_t i = 0; i < sizeof weights / sizeof(float); ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    weights[i % 2][i / 2] = (float)(seed >> 8) / 8388608.0f - 1.0f;
+  }
+  graph_open(layers);
+  if (directory != NULL) {
+    assert_int_equal(etx_pages_use(&layers->pool, etx_text_of(directory)),
+                     ETX_OK);
+  }
+  graph_method(layers, "m");
+  const uint32_t x = graph_input(layers, "x", 2, SIZES(rows, INNER));
+  for (size_t i = 0; i < 2; ++i) {
+    const uint32_t weight =
+        graph_constant(layers, 2, SIZES(COLUMNS, INNER), weights[i]);
+    sums[i] = graph_node(layers, ETX_OP_linear_out,
+                         ARGS(VALUE(x), VALUE(weight), NOTHING));
+  }
+  graph_output(layers, "y", graph_add(layers, sums[0], sums[1]));
+  assert_int_equal(etx_export_quantize(&layers->module, rule, &layers->diag),
+                   ETX_OK);
+  layers->options.pack_weights = true;
+  graph_plan(layers);
+}
+
+static void weights_in_pages_give_the_same_bytes(void** state) {
+  (void)state;
+  static const char* const rules[] = {"int8", "int4/32", "int8w/32", "none"};
+  for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; ++i) {
+    graph memory;
+    graph pages;
+    plan_layers(&memory, i % 2 == 0 ? 1 : 64, rules[i / 2], NULL);
+    plan_layers(&pages, i % 2 == 0 ? 1 : 64, rules[i / 2], ".");
+    assert_int_equal(memory.file_size, pages.file_size);
+    assert_memory_equal(memory.file, pages.file, memory.file_size);
+    if (i < 6) assert_true(pages.pool.total_bytes < memory.pool.total_bytes);
+    graph_close(&memory);
+    graph_close(&pages);
+  }
+}
+
 static void the_order_of_methods_moves_no_state(void** state) {
   (void)state;
   graph other;
@@ -173,8 +221,7 @@ static void the_report_lists_copied_slices(void** state) {
   const etx_export_copy_report* const copies = g.report.copies;
   assert_true(etx_text_is(copies[0].target, "cache"));
   assert_int_equal(copies[0].bytes, 4 * 2 * 4);
-  assert_true(
-      etx_text_is(copies[0].reason, "the slice is not contiguous"));
+  assert_true(etx_text_is(copies[0].reason, "the slice is not contiguous"));
   assert_true(etx_text_is(copies[1].method, "m"));
   assert_int_equal(copies[1].bytes, 2 * 2 * 4);
   for (size_t i = 0; i < g.report.method_count; ++i) {
@@ -267,6 +314,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(one_directory_gives_the_same_bytes_twice),
       TEST(the_order_of_tasks_changes_nothing),
+      TEST(weights_in_pages_give_the_same_bytes),
       TEST(the_order_of_methods_moves_no_state),
       TEST(the_report_lists_remaining_copies),
       TEST(the_report_lists_copied_slices),

@@ -362,15 +362,23 @@ static void sum_integers(unpacked_tile* t) {
 
 // ------------------------------------------------ stored weights
 
+// True for 8-bit weights with groups that `floats8` reads.
+static bool has_whole_groups(const etx_quantized_linear* l) {
+  enum { MULTIPLE = 32 };
+  const etx_packed_weights* w = &l->weight;
+  return !l->is_integer && w->group % MULTIPLE == 0 &&
+         w->groups * w->group == w->inner &&
+         w->scale_dtype == ETX_DTYPE_FLOAT32;
+}
+
 // The loop that reads the stored layout; NULL: there is none.
 static etx_quantized_loop loop_of(const etx_quantized_linear* l,
                                   const etx_quantized_loops* loops) {
   const etx_packed_weights* w = &l->weight;
   if (w->has_panels) return NULL;
   if (w->bits == 8) {
-    const bool is_int8_per_row =
-        w->groups == 1 && w->zeros == NULL && w->dtype == ETX_DTYPE_INT8;
-    if (!is_int8_per_row) return NULL;
+    if (w->zeros != NULL || w->dtype != ETX_DTYPE_INT8) return NULL;
+    if (w->groups > 1) return has_whole_groups(l) ? loops->floats8 : NULL;
     return l->is_integer ? loops->whole8 : loops->floats8;
   }
   const bool has_known_group = w->group == 32 || w->group == 64 ||
@@ -401,7 +409,7 @@ static etx_quantized_block block_at(const linear_job* j, size_t row,
   } else {
     b.left = j->floats + row * w->inner;
   }
-  if (w->bits == 4) {
+  if (w->bits == 4 || w->groups > 1) {
     b.scales = (const float*)(const void*)w->scales + column * w->groups;
     if (w->zeros != NULL) b.zeros = w->zeros + column * w->groups;
     if (j->linear->is_integer) b.group_sums = j->group_sums + row * w->groups;

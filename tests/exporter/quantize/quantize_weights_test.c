@@ -133,6 +133,20 @@ static void int4_takes_the_group_that_fits(void** state) {
       "float32[40], None)\n" RETURN);
 }
 
+// Rows of 40 elements get one scale.
+static void int8_groups_have_scales_of_their_own(void** state) {
+  (void)state;
+  expect(layers, "int8w/32",
+         "y: float32[2, 32] = etx::linear_w8.out(x, const int8[32, 64], const "
+         "float32[32, 2], a.fc.bias)\n"
+         "h: float32[2, 40] = etx::linear_w8.out(x, const int8[40, 64], const "
+         "float32[40, 2], None)\n"
+         "e: float32[3, 64] = quantized_decomposed::embedding_byte.out(const "
+         "int8[40, 64], const float32[40, 2], None, -128, 127, i)\n" FEW
+         "o: float32[2, 40] = etx::linear_w8.out(h, const int8[40, 40], const "
+         "float32[40], None)\n" RETURN);
+}
+
 static void the_last_rule_that_matches_decides(void** state) {
   (void)state;
   expect(
@@ -357,6 +371,7 @@ int main(void) {
       cmocka_unit_test(convolutions_read_dequantised_weights),
       cmocka_unit_test(layers_and_tables_read_the_same_bytes),
       cmocka_unit_test(int4_takes_the_group_that_fits),
+      cmocka_unit_test(int8_groups_have_scales_of_their_own),
       cmocka_unit_test(the_last_rule_that_matches_decides),
       cmocka_unit_test(folded_weights_keep_their_names),
       cmocka_unit_test(the_report_lists_each_weight),

@@ -137,6 +137,39 @@ static void int4_is_not_rounded_a_second_time(void** state) {
   }
 }
 
+// Integers of eight bits times a float16 keep their values; other groups are
+// rounded as rows are.
+static void int8_groups_are_not_rounded_a_second_time(void** state) {
+  (void)state;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    float group[MOST];
+    int8_t found[MOST], wanted[MOST];
+    uint32_t next = seed * 7919u + 3;
+    etx_weight_rounding_error error = {0, 0};
+    const size_t count = 32 << seed % 3;
+    const int most = 1 + (int)(seed * 37 % 128);
+    // Eleven bits, as a float16 has them.
+    const float scale =
+        ldexpf((float)(1024 + seed * 97 % 1024), (int)(seed % 24) - 24) *
+        (seed % 2 == 0 ? 1.0f : -1.0f);
+    for (size_t i = 0; i < count; ++i) {
+      next = next * 1664525u + 1013904223u;
+      group[i] = scale * (float)((int)(next >> 8) % (2 * most + 1) - most);
+      if (group[i] == scale * 128) group[i] = 0;
+    }
+    const float kept = etx_weight_round_int8_group(group, count, found, &error);
+    for (size_t i = 0; i < count; ++i) {
+      assert_true((float)found[i] * kept == group[i]);
+    }
+    assert_true(error.noise == 0);
+    fill(seed, group, count);
+    const float one = etx_weight_round_int8_group(group, count, found, &error);
+    const float two = etx_weight_round_int8(group, count, wanted, &error);
+    assert_memory_equal(found, wanted, count);
+    assert_true(one == two);
+  }
+}
+
 static void extreme_numbers_are_rounded(void** state) {
   (void)state;
   static const float values[] = {0.0f,     -0.0f,  1e-45f, -1e-40f,
@@ -188,6 +221,7 @@ int main(void) {
       cmocka_unit_test(int4_reports_its_error_and_beats_plain_rounding),
       cmocka_unit_test(representable_numbers_are_exact),
       cmocka_unit_test(int4_is_not_rounded_a_second_time),
+      cmocka_unit_test(int8_groups_are_not_rounded_a_second_time),
       cmocka_unit_test(extreme_numbers_are_rounded),
       cmocka_unit_test(golden_bytes),
   };

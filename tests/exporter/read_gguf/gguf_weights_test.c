@@ -184,6 +184,40 @@ static void q4_0_becomes_int4_as_it_lies(void** state) {
   reading_close(&r);
 }
 
+// --quantize int8w/32 keeps the values of q8_0. Integers of the file may be
+// multiples, and have the other sign.
+static void q8_0_becomes_int8_as_it_lies(void** state) {
+  enum { BLOCK = 34, COUNT = 32 };
+  (void)state;
+  etx_gguf_file file;
+  etx_bytes bytes;
+  uint32_t index = 0;
+  reading_open_with_weights(&r, GGUF "types.yaml", GGUF "types.gguf", NULL);
+  assert_int_equal(etx_file_read(&r.pool, GGUF "types.gguf", &bytes, NULL),
+                   ETX_OK);
+  assert_int_equal(etx_gguf_open(&file, &r.pool, etx_text_of(""), bytes, NULL),
+                   ETX_OK);
+  const etx_text name = etx_text_of("q8_0.weight");
+  assert_true(etx_ir_find_buffer(&r.module, name, &index));
+  const size_t count = etx_gguf_find(&file, name)->data.size / BLOCK;
+  const etx_bytes values =
+      r.module.constants[r.module.buffers[index].initial].data;
+  etx_weight_rounding_error error = {0, 0};
+  assert_true(count > 0);
+  for (size_t b = 0; b < count; ++b) {
+    float group[COUNT];
+    int8_t found[COUNT];
+    memcpy(group, values.data + b * sizeof group, sizeof group);
+    const float scale =
+        etx_weight_round_int8_group(group, COUNT, found, &error);
+    for (size_t i = 0; i < COUNT; ++i) {
+      assert_true((float)found[i] * scale == group[i]);
+    }
+  }
+  assert_true(error.noise == 0);
+  reading_close(&r);
+}
+
 // ---------------------------------------------------------------- problems
 
 static void all_that_does_not_fit_is_reported(void** state) {
@@ -340,6 +374,7 @@ int main(void) {
       cmocka_unit_test(rounded_tensors_are_counted),
       cmocka_unit_test(values_of_the_graph_are_replaced),
       cmocka_unit_test(q4_0_becomes_int4_as_it_lies),
+      cmocka_unit_test(q8_0_becomes_int8_as_it_lies),
       cmocka_unit_test(all_that_does_not_fit_is_reported),
       cmocka_unit_test(only_the_shape_is_reported),
       cmocka_unit_test(missing_weights_have_the_name_that_was_expected),

@@ -97,13 +97,55 @@ static inline __attribute__((always_inline)) void dot8(
   }
 }
 
+// The same as dot8 with a scale for each group of a column.
+static inline __attribute__((always_inline)) void group_dot8(
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t columns, size_t apart) {
+  const float* x = (const float*)b->left + (ptrdiff_t)row * b->left_row;
+  const int8_t* w = (const int8_t*)b->right + (ptrdiff_t)column * b->right_row;
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  etx_f32_vec sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS] = {{{{0}}}};
+  size_t k = 0;
+  for (size_t g = 0; g < b->groups; ++g) {
+    etx_f32_vec acc[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS] = {{{{0}}}};
+    for (const size_t end = k + b->group; k < end; k += FLOAT_LANES) {
+      step8(x + k, b->left_row, w + k, pitch, rows, columns, acc);
+    }
+    ETX_UNROLLED
+    for (size_t c = 0; c < columns; ++c) {
+      const size_t at = (column + c * apart) * b->groups + g;
+      const etx_f32_vec scale = ETX_F32_BROADCAST(b->scales[at]);
+      ETX_UNROLLED
+      for (size_t i = 0; i < rows * FLOAT_PARTS; ++i) {
+        etx_f32_vec* const sum = &sums[c][i / FLOAT_PARTS][i % FLOAT_PARTS];
+        *sum =
+            ETX_F32_FMA(scale, acc[c][i / FLOAT_PARTS][i % FLOAT_PARTS], *sum);
+      }
+    }
+  }
+  ETX_UNROLLED
+  for (size_t c = 0; c < columns; ++c) {
+    store_totals(b, row, rows, column + c * apart, sums[c]);
+  }
+}
+
+static inline __attribute__((always_inline)) void rows8(
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t columns, size_t apart) {
+  if (b->groups > 1) {
+    group_dot8(b, row, rows, column, columns, apart);
+  } else {
+    dot8(b, row, rows, column, columns, apart);
+  }
+}
+
 static inline __attribute__((always_inline)) void columns8(
     const etx_quantized_block* b, size_t column, size_t columns, size_t apart) {
   size_t row = 0;
   for (; row + 2 <= b->rows; row += 2) {
-    dot8(b, row, 2, column, columns, apart);
+    rows8(b, row, 2, column, columns, apart);
   }
-  if (row < b->rows) dot8(b, row, 1, column, columns, apart);
+  if (row < b->rows) rows8(b, row, 1, column, columns, apart);
 }
 
 // Columns that are read at a time are far from each other (gemm_nt_template.h).

@@ -20,7 +20,8 @@ typedef struct etx_quantized_block {
   ptrdiff_t right_row;  // in bytes
   size_t rows, columns;
   size_t count;  // elements of a row
-  // For 4-bit weights: each column has `groups` groups of `group` elements (32,
+  // For 4-bit weights, and for 8 bits if there is more than one group: each
+  // column has `groups` groups of `group` elements (32,
   // 64, 128 or 256). The elements of left have the order of the chunks.
   const float* scales;
   const int8_t* zeros;  // NULL: zeros
@@ -49,7 +50,9 @@ typedef struct etx_quantized_loops {
   // scale, rounded, is added to partial sum (group mod 8), rounded; then halves
   // of the partial sums are added until one is left.
   etx_quantized_loop groups4;
-  // Float sums of floats times int8 weights, in the order of etx_gemm_nt.
+  // Float sums of floats times int8 weights, in the order of etx_gemm_nt. With
+  // more than one group, each of a multiple of 32 elements, the partial sums of
+  // a group are multiplied by its scale and added to those of the row by FMA.
   etx_quantized_loop floats8;
   // The same with 4-bit weights: each group has sixteen partial sums over its
   // even, then odd elements; they are multiplied by the scale and added to

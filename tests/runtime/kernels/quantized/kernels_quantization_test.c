@@ -166,6 +166,36 @@ static void invalid_group_sizes_are_refused(void** state) {
   }
 }
 
+// Scales of int8 weights are [N] or [N, groups], with groups of one size.
+static void groups_of_int8_rows_have_one_size(void** state) {
+  (void)state;
+  static const struct {
+    const char* name;
+    int32_t rows, groups;
+    bool is_right;
+  } cases[] = {{"etx::linear_w8.out", 2, 2, true},
+               {"etx::linear_w8.out", 2, 8, true},
+               {"etx::linear_w8.out", 2, 3, false},
+               {"etx::linear_w8.out", 2, 16, false},
+               {"etx::linear_w8.out", 3, 2, false},
+               {"etx::linear_w8.out", 2, 0, false},
+               {"etx::linear_a8w8.out", 2, 2, true},
+               {"etx::linear_a8w8.out", 2, 5, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    test_call c;
+    test_call_begin(&c, cases[i].name);
+    test_call_floats(&c, 2, (const int32_t[]){1, 8}, inputs);
+    test_call_tensor(&c, ETX_DTYPE_INT8, 2, (const int32_t[]){2, 8}, NULL,
+                     weights);
+    test_call_floats(&c, 2, (const int32_t[]){cases[i].rows, cases[i].groups},
+                     scales);
+    test_call_none(&c);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32) == ETX_OK,
+                     cases[i].is_right);
+    test_call_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(unknown_element_types_are_refused),
@@ -173,6 +203,7 @@ int main(void) {
       cmocka_unit_test(contiguous_and_strided_inputs_quantise_alike),
       cmocka_unit_test(nan_affects_only_its_own_row),
       cmocka_unit_test(invalid_group_sizes_are_refused),
+      cmocka_unit_test(groups_of_int8_rows_have_one_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,8 @@ typedef struct linear_shape {
   size_t rows, columns, inner, group;
 } linear_shape;
 
-static linear_shape random_linear_shape(size_t bits) {
+// Integer rows have no loop for 8-bit weights with groups.
+static linear_shape random_linear_shape(size_t bits, bool is_integer) {
   static const size_t groups[] = {32, 64, 128, 256, 2, 6, 96, 512};
   // Sometimes enough rows for panels, and for several of them.
   const bool is_tall = test_random_bits() % 4 == 0;
@@ -86,11 +87,13 @@ static linear_shape random_linear_shape(size_t bits) {
   const bool is_single = bits == 4 && test_random_bits() % 4 == 0;
   const size_t rows = is_single ? 1 : random_size(is_tall ? MAX_ROWS : 20);
   const size_t columns = random_size(MAX_COLUMNS);
+  const bool is_grouped =
+      bits == 4 || (!is_integer && test_random_bits() % 3 == 0);
   const size_t group =
-      bits == 8 ? 0 : groups[test_random_bits() % (is_single ? 3 : 8)];
+      is_grouped ? groups[test_random_bits() % (is_single ? 3 : 8)] : 0;
   const bool is_long = is_single || (bits == 4 && test_random_bits() % 16 == 0);
   const size_t times = (size_t)test_random_integer(1, 9) * (is_long ? 4 : 1);
-  const size_t inner = bits == 8 ? random_inner() : group * times;
+  const size_t inner = is_grouped ? group * times : random_inner();
   return (linear_shape){rows, columns, inner, group};
 }
 
@@ -98,7 +101,7 @@ static void init_case(linear_case* o, size_t bits, bool is_integer,
                       linear_shape size) {
   const size_t rows = size.rows, columns = size.columns;
   const size_t inner = size.inner, group = size.group;
-  const size_t count = bits == 8 ? 1 : inner / group;
+  const size_t count = group == 0 ? 1 : inner / group;
   memset(o, 0, sizeof(*o));
   o->x = random_floats(rows * inner, 2);
   // Rows without negative numbers, without positive ones, or with many numbers
@@ -137,7 +140,9 @@ static void init_case(linear_case* o, size_t bits, bool is_integer,
                  .bits = bits,
                  .row_bytes = inner * bits / 8,
                  .inner = inner,
-                 .group = bits == 8 ? (inner == 0 ? 1 : inner) : group,
+                 .group = group != 0   ? group
+                          : inner == 0 ? 1
+                                       : inner,
                  .groups = count,
                  .scales = (const char*)o->scales.bytes.data,
                  .scale_dtype = ETX_DTYPE_FLOAT32},
@@ -152,7 +157,7 @@ static void init_case(linear_case* o, size_t bits, bool is_integer,
 }
 
 static void init_random_case(linear_case* o, size_t bits, bool is_integer) {
-  init_case(o, bits, is_integer, random_linear_shape(bits));
+  init_case(o, bits, is_integer, random_linear_shape(bits, is_integer));
 }
 
 static void end_case(linear_case* o) {
@@ -331,7 +336,7 @@ static void panels_give_the_bits_of_stored_weights(void** state) {
   for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
     linear_case o;
     test_block panels, sums;
-    linear_shape s = random_linear_shape(8);
+    linear_shape s = random_linear_shape(8, true);
     if (round % 2 == 0) s.columns = s.columns % 6 * 16;
     s.inner -= s.inner % 4;
     if (round < SHAPES) s = shapes[round];
@@ -416,7 +421,8 @@ static void argmax_matches_the_stored_results(void** state) {
   for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
     linear_case o;
     test_block panels, sums;
-    linear_shape s = round < SHAPES ? shapes[round] : random_linear_shape(8);
+    linear_shape s =
+        round < SHAPES ? shapes[round] : random_linear_shape(8, true);
     s.inner -= s.inner % 4;
     if (s.columns == 0) s.columns = 1;
     init_case(&o, 8, true, s);

@@ -257,7 +257,7 @@ def test_lists_are_constants_in_both_runtimes(tmp_path):
 
     values = {"get_eos_ids": [2, 7, 5], "rates": [0.5, 1.0]}
     mine = tmp_path / "mine.pte"
-    etx.export(Doubled(), (torch.ones(2),), constants=values).plan(mine, target="executorch")
+    etx.export(Doubled(), {"forward": (torch.ones(2),)}, constants=values).plan(mine, target="executorch")
     program = runtime.Runtime.get().load_program(mine)
     for name, value in values.items():
         assert list(program.load_method(name).execute([])) == value

@@ -17,8 +17,8 @@ typedef struct dump_writer {
   etx_pool* pool;  // scratch
   etx_diag* diag;
   etx_text directory;
-  etx_text* tensor_names;  // by constant; empty: it is not written as a tensor
-  bool* listed;            // by buffer: no method uses it; the first lists it
+  etx_text* tensor_names;   // by constant; empty: it is not written as a tensor
+  bool* listed;             // by buffer: no method uses it; the first lists it
   etx_durable_file* files;  // what is written; they appear together
   size_t file_count;
 } dump_writer;
@@ -218,6 +218,27 @@ static void put_caches(const etx_ir_module* module, etx_text_buffer* out) {
   }
 }
 
+static void put_constant_scalar(const etx_ir_arg* arg, etx_text_buffer* out) {
+  if (arg->kind == ETX_IR_ARG_STRING) {
+    etx_ir_print_literal(out, arg->as.string);
+  } else {
+    etx_ir_print_fixed(out, arg);
+  }
+}
+
+static void put_constant_value(const etx_ir_arg* arg, etx_text_buffer* out) {
+  if (arg->kind != ETX_IR_ARG_LIST) {
+    put_constant_scalar(arg, out);
+    return;
+  }
+  etx_text_put_string(out, "[");
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    if (i != 0) etx_text_put_string(out, ", ");
+    put_constant_scalar(&arg->as.list.items[i], out);
+  }
+  etx_text_put_string(out, "]");
+}
+
 static void put_constant_methods(const dump_writer* d, etx_text_buffer* out) {
   const etx_ir_module* const module = d->module;
   if (module->constant_method_count == 0) return;
@@ -238,10 +259,8 @@ static void put_constant_methods(const dump_writer* d, etx_text_buffer* out) {
       etx_text_put_string(out, "{tensor: ");
       etx_ir_print_literal(out, text);
       etx_text_put_string(out, "}");
-    } else if (method->arg.kind == ETX_IR_ARG_STRING) {
-      etx_ir_print_literal(out, method->arg.as.string);
     } else {
-      etx_ir_print_fixed(out, &method->arg);
+      put_constant_value(&method->arg, out);
     }
     etx_text_put_string(out, "\n");
   }

@@ -101,7 +101,13 @@ static etx_status add_constant_method(module_hasher* t,
   etx_text_buffer_init(&out, t->pool);
   add_text(&t->hash, method->name);
   if (method->constant == ETX_IR_NONE) {
-    etx_ir_print_fixed(&out, &method->arg);
+    const bool is_list = method->arg.kind == ETX_IR_ARG_LIST;
+    const size_t count = is_list ? method->arg.as.list.count : 1;
+    for (size_t i = 0; i < count; ++i) {
+      if (i != 0) etx_text_put_string(&out, ", ");
+      etx_ir_print_fixed(
+          &out, is_list ? &method->arg.as.list.items[i] : &method->arg);
+    }
     const etx_text text = {out.data, out.size};
     add_text(&t->hash, text);
   } else {

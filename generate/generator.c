@@ -3,6 +3,7 @@
 #include "generate/generator.h"
 
 #include "format/pte/pte_program.h"
+#include "generate/program_tokens.h"
 #include "runtime/program.h"
 
 static etx_status refuse(const etx_generator_method* bound, const char* what,
@@ -121,7 +122,7 @@ static bool read_integer(const etx_generator* generator, const char* name,
   return true;
 }
 
-// A list of tokens, if there is one of tokens of the vocabulary.
+// A list of tokens that lies in the program, if there is one.
 static void read_tokens(const etx_generator* generator, const char* name,
                         etx_token_list* out_list) {
   etx_value value;
@@ -132,6 +133,24 @@ static void read_tokens(const etx_generator* generator, const char* name,
   }
   *out_list = (etx_token_list){value.as.tensor.data,
                                etx_tensor_numel(&value.as.tensor)};
+}
+
+// The tokens that end a text, if the program states them. An integer below 0
+// says that there is none.
+static etx_status read_ends(etx_generator* generator, etx_diag* diag) {
+  static const char name[] = "get_eos_ids";
+  const etx_program* const program = generator->decode.method->program;
+  int64_t* const own = generator->eos_ids;
+  etx_token_list ends;
+  const etx_status status = etx_program_tokens(program, name, own, &ends, NULL);
+  if (status == ETX_OUT_OF_RANGE) {
+    return etx_program_tokens(program, name, own, &ends, diag);
+  }
+  if (status != ETX_OK || ends.ids != own) return ETX_OK;
+  for (size_t i = 0; i < ends.count; ++i) {
+    if (own[i] >= 0) own[generator->eos_count++] = own[i];
+  }
+  return ETX_OK;
 }
 
 static void read_context_length(etx_generator* generator) {
@@ -148,7 +167,7 @@ static void read_context_length(etx_generator* generator) {
 
 static etx_status init_generator(etx_generator* generator, etx_method* prefill,
                                  etx_method* decode, etx_diag* diag) {
-  *generator = (etx_generator){.eos_token_id = -1};
+  *generator = (etx_generator){.eos_count = 0};
   etx_generator_method* const bound = &generator->decode;
   ETX_TRY(bind_method(bound, decode, diag));
   if (prefill != NULL) {
@@ -163,8 +182,7 @@ static etx_status init_generator(etx_generator* generator, etx_method* prefill,
   generator->rows = bound->rows;
   generator->vocab_size = bound->vocab_size;
   read_context_length(generator);
-  (void)read_integer(generator, "get_eos_ids", &generator->eos_token_id);
-  return ETX_OK;
+  return read_ends(generator, diag);
 }
 
 etx_status etx_generator_init(etx_generator* generator, etx_method* prefill,
@@ -174,8 +192,9 @@ etx_status etx_generator_init(etx_generator* generator, etx_method* prefill,
 
 void etx_generator_defaults(const etx_generator* generator,
                             etx_generation_config* config) {
-  if (generator->eos_token_id >= 0) {
-    config->eos_token_id = (etx_token_list){&generator->eos_token_id, 1};
+  if (generator->eos_count != 0) {
+    config->eos_token_id =
+        (etx_token_list){generator->eos_ids, generator->eos_count};
   } else {
     read_tokens(generator, "get_eos_ids", &config->eos_token_id);
   }

@@ -30,6 +30,7 @@
 #define ETX_GENERATE_GENERATOR_H
 
 #include "generate/beam_group.h"
+#include "generate/program_tokens.h"
 #include "runtime/method.h"
 
 // A method and the positions of its inputs.
@@ -53,7 +54,9 @@ typedef struct etx_generator {
   size_t rows;                   // B
   size_t vocab_size;             // V
   size_t context_length;  // positions of the caches; SIZE_MAX: not stated
-  int64_t eos_token_id;   // if the program states a single one
+  int64_t eos_ids[ETX_PROGRAM_TOKENS_MAX];  // that the program states as
+                                            // integers, not as a tensor
+  size_t eos_count;                         // of them
 } etx_generator;
 
 // Finds the inputs of the methods, which are loaded and outlive the generator.

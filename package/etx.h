@@ -24,6 +24,7 @@ extern "C" {
 
 #include "generate/generator.h"
 #include "generate/program_tokenizer.h"
+#include "generate/program_tokens.h"
 #include "runtime/future.h"
 #include "runtime/kernel_library.h"
 #include "runtime/memories.h"

@@ -8,6 +8,7 @@
 
 #include "cli/base/mapped_file.h"
 #include "generate/program_tokenizer.h"
+#include "generate/program_tokens.h"
 #include "runtime/program.h"
 
 static etx_status no_memory(etx_diag* diag) {
@@ -40,6 +41,16 @@ int64_t etx_text_model_integer(const etx_text_model* model, const char* name,
   return read_constant(model, name, &value) && value.kind == ETX_VALUE_INT
              ? value.as.integer
              : otherwise;
+}
+
+int64_t etx_text_model_token(const etx_text_model* model, const char* name) {
+  int64_t memory[ETX_PROGRAM_TOKENS_MAX];
+  etx_token_list tokens;
+  return etx_program_tokens(&model->session.module.program, name, memory,
+                            &tokens, NULL) == ETX_OK &&
+                 tokens.count != 0
+             ? tokens.ids[0]
+             : -1;
 }
 
 bool etx_text_model_string(const etx_text_model* model, const char* name,
@@ -150,11 +161,11 @@ static etx_status encode_all(etx_text_model* model,
   }
 }
 
-// Adds a token that the program states: a SentencePiece model does not say what
-// stands around a text.
+// Adds a token that the program states, the first of several: a SentencePiece
+// model does not say what stands around a text.
 static void add_stated(const etx_text_model* model, const char* name,
                        int64_t* ids, size_t* count) {
-  const int64_t id = etx_text_model_integer(model, name, -1);
+  const int64_t id = etx_text_model_token(model, name);
   if (id >= 0) ids[(*count)++] = id;
 }
 

@@ -56,6 +56,9 @@ int64_t etx_text_model_integer(const etx_text_model* model, const char* name,
                                int64_t otherwise);
 bool etx_text_model_string(const etx_text_model* model, const char* name,
                            etx_text* out);
+
+// The token that a constant method states, the first of several; -1: none.
+int64_t etx_text_model_token(const etx_text_model* model, const char* name);
 bool etx_text_model_has_method(const etx_text_model* model, const char* name);
 
 #endif

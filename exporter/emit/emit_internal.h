@@ -85,6 +85,12 @@ typedef struct etx_emit_method {
   size_t cond_count, cond_capacity;
 } etx_emit_method;
 
+// emit_method.c
+
+// The pytree text of `count` outputs.
+ETX_MUST_USE etx_status etx_emit_output_tree(etx_emit* emit, size_t count,
+                                             etx_text* out_text);
+
 // emit_constants.c
 
 // The data_buffer_index of `size` bytes of a constant, from `offset` on.

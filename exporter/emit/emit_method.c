@@ -626,6 +626,11 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
   return ETX_OK;
 }
 
+etx_status etx_emit_output_tree(etx_emit* emit, size_t count,
+                                etx_text* out_text) {
+  return tree_of(emit, count, false, out_text);
+}
+
 static etx_status finish_plan(etx_emit_method* m, const inputs_and_outputs* p,
                               const etx_memory_plan* memory,
                               etx_pte_plan_content* plan) {

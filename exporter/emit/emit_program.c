@@ -79,14 +79,29 @@ static etx_status constant_tensor(etx_emit* emit, uint32_t constant,
                            &value->as.tensor.data_buffer_index);
 }
 
-// A constant method is a plan without inputs and instructions and with one
-// output.
-static etx_status emit_constant_method(etx_emit* emit,
-                                       const etx_ir_constant_method* method,
-                                       etx_pte_plan_content* plan) {
+// The items of a list are an output each, as ExecuTorch's exporter writes them.
+static etx_status constant_list(etx_emit* emit, const etx_ir_arg* list,
+                                etx_pte_plan_content* plan) {
+  const size_t count = list->as.list.count;
+  etx_pte_value* const values =
+      etx_pool_take(emit->pool, count * sizeof *values);
+  int32_t* const outputs = etx_pool_take(emit->pool, count * sizeof *outputs);
+  if (values == NULL || outputs == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    set_scalar(&list->as.list.items[i], &values[i]);
+    outputs[i] = (int32_t)i;
+  }
+  plan->values = values;
+  plan->value_count = count;
+  plan->outputs = outputs;
+  plan->output_count = count;
+  return etx_emit_output_tree(emit, count, &plan->output_tree);
+}
+
+static etx_status constant_item(etx_emit* emit,
+                                const etx_ir_constant_method* method,
+                                etx_pte_plan_content* plan) {
   static const int32_t outputs[1] = {0};
-  static const int64_t buffer_sizes[1] = {0};
-  static const etx_pte_chain chain = {NULL, 0};
   etx_pte_value* const value = etx_pool_take(emit->pool, sizeof *value);
   if (value == NULL) return ETX_OUT_OF_MEMORY;
   if (method->constant != ETX_IR_NONE) {
@@ -94,20 +109,29 @@ static etx_status emit_constant_method(etx_emit* emit,
   } else {
     set_scalar(&method->arg, value);
   }
+  plan->values = value;
+  plan->value_count = 1;
+  plan->outputs = outputs;
+  plan->output_count = 1;
+  return etx_emit_output_tree(emit, 1, &plan->output_tree);
+}
+
+// A constant method is a plan without inputs and instructions.
+static etx_status emit_constant_method(etx_emit* emit,
+                                       const etx_ir_constant_method* method,
+                                       etx_pte_plan_content* plan) {
+  static const int64_t buffer_sizes[1] = {0};
+  static const etx_pte_chain chain = {NULL, 0};
   *plan = (etx_pte_plan_content){
       .name = method->name,
-      .output_tree = etx_text_of(
-          "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]"),
-      .values = value,
-      .value_count = 1,
-      .outputs = outputs,
-      .output_count = 1,
       .chains = &chain,
       .chain_count = 1,
       .buffer_sizes = buffer_sizes,
       .buffer_size_count = 1,
   };
-  return ETX_OK;
+  return method->arg.kind == ETX_IR_ARG_LIST
+             ? constant_list(emit, &method->arg, plan)
+             : constant_item(emit, method, plan);
 }
 
 static etx_status describe_state(etx_emit* emit, size_t position,

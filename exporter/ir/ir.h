@@ -218,7 +218,7 @@ typedef struct etx_ir_method {
 // A constant method: a named value that is read without running anything.
 typedef struct etx_ir_constant_method {
   etx_text name;
-  etx_ir_arg arg;     // INT, DOUBLE, BOOL or STRING, or
+  etx_ir_arg arg;     // INT, DOUBLE, BOOL, STRING or a LIST of them, or
   uint32_t constant;  // a tensor; ETX_IR_NONE if `arg` holds the value
   etx_source_location place;
 } etx_ir_constant_method;

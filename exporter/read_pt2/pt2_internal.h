@@ -59,6 +59,13 @@ typedef struct etx_pt2_replaced {
   int64_t offset;
 } etx_pt2_replaced;
 
+// An integer from the data of a tensor that sizes decide.
+typedef struct etx_pt2_decided {
+  uint32_t value;  // the tensor, of rank 0; ETX_IR_NONE: the symbol below
+  etx_text name;   // of the symbol
+  etx_dim number;
+} etx_pt2_decided;
+
 // A graph being read: that of the program, or a sub-graph of torch.cond, which
 // has names of its own.
 typedef struct etx_pt2_graph {
@@ -105,6 +112,8 @@ typedef struct etx_pt2_graph {
 
   etx_pt2_replaced* replaced;
   size_t replaced_count, replaced_capacity;
+  etx_pt2_decided* decided;
+  size_t decided_count, decided_capacity;
   bool has_unread_guards;  // conditions on sizes that etx cannot read
 
   // While the outputs of a node are read: symbols that occur for the first time
@@ -236,6 +245,26 @@ ETX_MUST_USE etx_status etx_pt2_check_item(etx_pt2_graph* graph, uint32_t late,
 // Of two sizes from data that an assertion says to be equal, the later one
 // becomes known.
 ETX_MUST_USE etx_status etx_pt2_unite_late(etx_pt2_graph* graph);
+
+// ---- pt2_decided_sizes.c
+
+// Notes the integer that the result of a node holds, if it is a tensor of rank
+// 0 that sizes decide: torch.tensor(x.shape[0]) + 1.
+ETX_MUST_USE etx_status etx_pt2_note_decided(etx_pt2_graph* graph,
+                                             const etx_ir_node* node);
+// True if item() of the tensor `arg`, with the name `name` in the graph, is
+// such an integer. Its symbol becomes known, and needs no node.
+ETX_MUST_USE etx_status etx_pt2_decide_item(etx_pt2_graph* graph, etx_text name,
+                                            const etx_ir_arg* arg,
+                                            bool* out_is_decided);
+// Before the results of a slice are read: its size becomes known if sizes
+// decide its bounds.
+ETX_MUST_USE etx_status etx_pt2_decide_slice(etx_pt2_graph* graph,
+                                             const etx_ir_node* node,
+                                             const etx_json* outputs);
+// The integer that a symbol stands for. False: sizes do not decide it.
+bool etx_pt2_find_decided(const etx_pt2_graph* graph, etx_text name,
+                          etx_dim* out);
 
 // ---- pt2_floats.c
 

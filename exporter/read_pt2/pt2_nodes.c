@@ -287,6 +287,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   } else {
     ETX_TRY(read_arguments(graph, json, schema, writes, &node));
   }
+  ETX_TRY(etx_pt2_decide_slice(graph, &node, outputs));
   ETX_TRY(read_outputs(graph, outputs, schema, &list, &node.late));
   node.outputs = list.values;
   node.output_count = list.count;
@@ -306,6 +307,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   if (schema != NULL) ETX_TRY(etx_pt2_free_size(graph, &node, &known));
   ETX_TRY(
       etx_ir_add_node(graph->import->module, graph->method, &node, &unused));
+  if (schema != NULL) ETX_TRY(etx_pt2_note_decided(graph, &node));
   if (known != ETX_PT2_NO_SIZE) {
     ETX_TRY(narrow_to_known(graph, outputs, known));
   }
@@ -352,6 +354,16 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
     return read_number_item(graph, json, outputs, target);
   }
   etx_dim size = 0;
+  etx_ir_node node = {0};
+  bool is_decided = false;
+  ETX_TRY(read_arguments(graph, json,
+                         etx_aten_schema_find(etx_text_of("aten.item.default")),
+                         false, &node));
+  if (node.arg_count == 1) {
+    ETX_TRY(
+        etx_pt2_decide_item(graph, name->string, &node.args[0], &is_decided));
+  }
+  if (is_decided) return ETX_OK;
   etx_pt2_start_late(graph);
   ETX_TRY(etx_pt2_named_size(graph, name->string, &size));
   uint32_t late = etx_pt2_end_late(graph);
@@ -359,10 +371,6 @@ static etx_status read_item(etx_pt2_graph* graph, const etx_json* json,
   if (is_known) {
     ETX_TRY(etx_pt2_known_item(graph, name->string, size, &late));
   }
-  etx_ir_node node = {0};
-  ETX_TRY(read_arguments(graph, json,
-                         etx_aten_schema_find(etx_text_of("aten.item.default")),
-                         false, &node));
   if (node.arg_count != 1) return ETX_OK;  // it was reported
   ETX_TRY(etx_pt2_add_item(graph, name->string, &node.args[0], late));
   return is_known ? etx_pt2_check_item(graph, late, size) : ETX_OK;

@@ -182,8 +182,10 @@ bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size) {
       ++name.size;
     }
     uint32_t unused = 0;
+    etx_dim decided = 0;
     if (name.size != 0 && etx_pt2_is_late_name(name) &&
-        !etx_symbols_find(&graph->method->symbols, name, &unused)) {
+        !etx_symbols_find(&graph->method->symbols, name, &unused) &&
+        !etx_pt2_find_decided(graph, name, &decided)) {
       return true;
     }
   }
@@ -228,9 +230,13 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   etx_symbols* const symbols = &graph->method->symbols;
   etx_pt2_replaced replaced;
   uint32_t index = 0;
+  if (etx_pt2_find_decided(graph, name, out)) return ETX_OK;
   if (find_replaced(graph, name, &replaced) &&
-      etx_symbols_find(symbols, replaced.by, &index)) {
-    ETX_TRY(etx_symbols_dim(symbols, index, out));
+      (etx_pt2_find_decided(graph, replaced.by, out) ||
+       etx_symbols_find(symbols, replaced.by, &index))) {
+    if (!etx_pt2_find_decided(graph, replaced.by, out)) {
+      ETX_TRY(etx_symbols_dim(symbols, index, out));
+    }
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, *out,
                               replaced.factor, out));
     return etx_symbols_apply(symbols, ETX_SYMBOL_ADD, *out, replaced.offset,

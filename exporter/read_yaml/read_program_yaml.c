@@ -320,29 +320,17 @@ static etx_status check_method_name(const etx_program_file* program,
   return ETX_OK;
 }
 
-static etx_status constant_value(etx_program_file* program,
-                                 const etx_yaml* node,
-                                 etx_ir_constant_method* method,
-                                 etx_diag* diag) {
-  const etx_yaml* const tensor = etx_yaml_find(node, "tensor");
+static etx_status constant_scalar(const etx_yaml* node, etx_ir_arg* out,
+                                  etx_diag* diag) {
   etx_yaml_value value;
-  if (tensor != NULL) {
-    etx_ir_constant constant;
-    etx_text reference;
-    ETX_TRY(etx_yaml_check_keys(node, "tensor", diag));
-    ETX_TRY(etx_yaml_text(node, "tensor", &reference, diag));
-    ETX_TRY(etx_weight_files_reference(program->weights, reference, &constant,
-                                       diag));
-    return etx_ir_add_constant(program->module, &constant, &method->constant);
-  }
   ETX_TRY(etx_yaml_expect(node, ETX_YAML_SCALAR, "constant_methods", diag));
   ETX_TRY(etx_yaml_scalar(node, &value, diag));
   switch (value.type) {
     case ETX_YAML_NULL:
       return etx_yaml_fail(node, diag, "a constant method needs a value");
     case ETX_YAML_BOOL:
-      method->arg.kind = ETX_IR_ARG_BOOL;
-      method->arg.as.boolean = value.boolean;
+      out->kind = ETX_IR_ARG_BOOL;
+      out->as.boolean = value.boolean;
       break;
     case ETX_YAML_INT:
       if (!etx_dim_is_number(value.integer)) {
@@ -351,18 +339,55 @@ static etx_status constant_value(etx_program_file* program,
                              "%i",
                              node->text, (int64_t)ETX_DIM_HANDLE + 1);
       }
-      method->arg = etx_ir_int(value.integer);
+      *out = etx_ir_int(value.integer);
       break;
     case ETX_YAML_DOUBLE:
-      method->arg.kind = ETX_IR_ARG_DOUBLE;
-      method->arg.as.real = value.real;
+      out->kind = ETX_IR_ARG_DOUBLE;
+      out->as.real = value.real;
       break;
     case ETX_YAML_TEXT:
-      method->arg.kind = ETX_IR_ARG_STRING;
-      method->arg.as.string = value.text;
+      out->kind = ETX_IR_ARG_STRING;
+      out->as.string = value.text;
       break;
   }
   return ETX_OK;
+}
+
+// Several values, such as the tokens that end a text.
+static etx_status constant_list(etx_program_file* program, const etx_yaml* node,
+                                etx_ir_arg* out, etx_diag* diag) {
+  if (node->count == 0) {
+    return etx_yaml_fail(node, diag, "a constant method needs a value");
+  }
+  etx_ir_arg* const items =
+      etx_pool_take(program->module->pool, node->count * sizeof *items);
+  if (items == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < node->count; ++i) {
+    ETX_TRY(constant_scalar(&node->items[i], &items[i], diag));
+  }
+  out->kind = ETX_IR_ARG_LIST;
+  out->as.list.items = items;
+  out->as.list.count = node->count;
+  return ETX_OK;
+}
+
+static etx_status constant_value(etx_program_file* program,
+                                 const etx_yaml* node,
+                                 etx_ir_constant_method* method,
+                                 etx_diag* diag) {
+  if (node->kind == ETX_YAML_LIST) {
+    return constant_list(program, node, &method->arg, diag);
+  }
+  if (etx_yaml_find(node, "tensor") == NULL) {
+    return constant_scalar(node, &method->arg, diag);
+  }
+  etx_ir_constant constant;
+  etx_text reference;
+  ETX_TRY(etx_yaml_check_keys(node, "tensor", diag));
+  ETX_TRY(etx_yaml_text(node, "tensor", &reference, diag));
+  ETX_TRY(
+      etx_weight_files_reference(program->weights, reference, &constant, diag));
+  return etx_ir_add_constant(program->module, &constant, &method->constant);
 }
 
 static etx_status constant_entry(etx_program_file* program, const etx_yaml* key,

@@ -153,10 +153,14 @@ class Exported:
                 tensors[name] = value
             elif isinstance(value, (bool, int, float, str)):
                 plain[name] = value
+            elif isinstance(value, (list, tuple)) and value and all(
+                isinstance(item, (bool, int, float, str)) for item in value
+            ):
+                plain[name] = list(value)
             else:
                 raise _errors.ArgumentError(
                     f"constant method '{name}' is a '{type(value).__name__}', "
-                    "expected a number, bool, str or tensor"
+                    "expected a number, bool, str, a list of these, or a tensor"
                 )
         return plain | self._stored(folder, "constants.safetensors", tensors)
 

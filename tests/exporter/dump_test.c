@@ -115,7 +115,8 @@ static void dumps_of_odd_yaml_read_back(void** state) {
   scratch_write_text(&directory, "odd.yaml", odd);
   scratch_write_text(&directory, "program.yaml",
                      "shared_buffers: [cache]\n"
-                     "constant_methods: {n: 1, x: -0.0, s: \"1\", t: 'a b'}\n"
+                     "constant_methods: {n: 1, x: -0.0, s: \"1\", t: 'a b', "
+                     "l: [2, -0.5, true, \"7\"]}\n"
                      "outputs: {\"odd.x y\": stable}\n"
                      "dims: {\"odd.k\": {max: 8}}\n"
                      "align: 128\n");
@@ -123,12 +124,22 @@ static void dumps_of_odd_yaml_read_back(void** state) {
   // Any change changes the fingerprint.
   scratch_write_text(&directory, "program.yaml",
                      "shared_buffers: [cache]\n"
-                     "constant_methods: {n: 1, x: 0.0, s: \"1\", t: 'a b'}\n"
+                     "constant_methods: {n: 1, x: 0.0, s: \"1\", t: 'a b', "
+                     "l: [2, -0.5, true, \"7\"]}\n"
                      "outputs: {\"odd.x y\": stable}\n"
                      "dims: {\"odd.k\": {max: 8}}\n"
                      "align: 128\n");
   const digest other = assert_dump_reads_back(directory.path);
   assert_true(memcmp(d.bytes, other.bytes, sizeof d.bytes) != 0);
+  scratch_write_text(&directory, "program.yaml",
+                     "shared_buffers: [cache]\n"
+                     "constant_methods: {n: 1, x: 0.0, s: \"1\", t: 'a b', "
+                     "l: [2, -0.5, true]}\n"
+                     "outputs: {\"odd.x y\": stable}\n"
+                     "dims: {\"odd.k\": {max: 8}}\n"
+                     "align: 128\n");
+  const digest shorter = assert_dump_reads_back(directory.path);
+  assert_true(memcmp(shorter.bytes, other.bytes, sizeof d.bytes) != 0);
   scratch_directory_remove(&directory);
 }
 

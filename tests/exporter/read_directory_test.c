@@ -219,14 +219,18 @@ static void constant_methods_have_values(void** state) {
   (void)state;
   read_with(
       "constant_methods:\n  max_length: 64\n  scale: 0.5\n  fast: true\n"
-      "  name: some text\n");
+      "  name: some text\n  tokens: [2, 7]\n");
   assert_reads(&r);
-  assert_int_equal(r.module.constant_method_count, 4);
+  assert_int_equal(r.module.constant_method_count, 5);
   assert_true(r.module.constant_methods[0].arg.as.boolean);  // sorted: fast
   assert_int_equal(r.module.constant_methods[1].arg.as.integer, 64);
   assert_true(
       etx_text_is(r.module.constant_methods[2].arg.as.string, "some text"));
   assert_true(r.module.constant_methods[3].arg.as.real == 0.5);
+  const etx_ir_arg* const tokens = &r.module.constant_methods[4].arg;
+  assert_int_equal(tokens->kind, ETX_IR_ARG_LIST);
+  assert_int_equal(tokens->as.list.count, 2);
+  assert_int_equal(tokens->as.list.items[1].as.integer, 7);
   done();
   assert_refused("constant_methods: {encode: 1}\n",
                  "program.yaml:1:20: a method named 'encode' already exists");
@@ -234,6 +238,11 @@ static void constant_methods_have_values(void** state) {
                  "is reserved: etx generates a method of that name");
   assert_refused("constant_methods: {a: null}\n",
                  "a constant method needs a value");
+  assert_refused("constant_methods: {a: []}\n",
+                 "program.yaml:1:23: a constant method needs a value");
+  assert_refused("constant_methods: {a: [1, null]}\n",
+                 "program.yaml:1:27: a constant method needs a value");
+  assert_refused("constant_methods: {a: [[1]]}\n", "program.yaml:1:24");
   assert_refused("constant_methods: {a: {tensor: w.safetensors#b}}\n",
                  "cannot open");
 }

@@ -61,7 +61,7 @@ class Cached(torch.nn.Module):
         return self.step(input_ids, position, padding, beam_rows)
 
 
-def plan(path, seed: int, rows: int = 1, beams: int = 1, most: int = 6) -> etx.Program:
+def plan(path, seed: int, rows: int = 1, beams: int = 1, most: int = 6, ends=END) -> etx.Program:
     """A program for `rows` rows, whose prefill takes up to `most` tokens."""
     model = Cached(seed, rows, beams).eval()
 
@@ -83,7 +83,7 @@ def plan(path, seed: int, rows: int = 1, beams: int = 1, most: int = 6) -> etx.P
             "prefill": inputs(3, {1: Dim("count", max=most)}),
             "decode": inputs(1, {}),
         },
-        constants={"get_eos_ids": END, "get_max_context_len": LENGTH, "get_vocab_size": VOCAB},
+        constants={"get_eos_ids": ends, "get_max_context_len": LENGTH, "get_vocab_size": VOCAB},
     ).plan(path)
     return etx.load(path)
 

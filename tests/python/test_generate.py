@@ -253,6 +253,33 @@ def test_drawn_beams_are_probable_texts(programs) -> None:
     assert len(seeds) > 1
 
 
+@pytest.mark.parametrize("stated", ["integers", "tensor"])
+def test_each_of_several_end_tokens_ends_a_text(programs, tmp_path, stated) -> None:
+    """The second token of the list is the one that a text meets, and the last of it."""
+    ids = np.array([[5, 6, 7, 8]])
+    whole = programs[1, 1].session().generate(ids, max_new_tokens=30, eos_token_id=[])[0].tolist()
+    new = whole[4:]
+    end = next(token for token in new[3:] if token not in new[:3])
+    other = next(token for token in range(models.VOCAB) if token not in new)
+    ends = [other, end]
+    given = ends if stated == "integers" else torch.tensor(ends)
+    program = models.plan(tmp_path / "ends.pte", 1, ends=given)
+    assert np.asarray(program.constants["get_eos_ids"]).tolist() == ends
+    found = program.session().generate(ids, max_new_tokens=30)
+    wanted = models.reference(1).generate(
+        torch.tensor(ids), max_new_tokens=30, do_sample=False, eos_token_id=ends, pad_token_id=0
+    )
+    assert found[0].tolist() == wanted[0].tolist()
+    assert found[0, -1] == end and found.shape[1] < 34
+
+
+def test_more_end_tokens_than_are_read_are_refused(tmp_path) -> None:
+    """More of them are stated as one tensor."""
+    with pytest.raises(etx.RangeError, match="'get_eos_ids' has 33 outputs.*one tensor"):
+        models.plan(tmp_path / "a.pte", 0, ends=[1] * 33).session().generate(np.array([[5]]))
+    models.plan(tmp_path / "b.pte", 0, ends=torch.ones(33, dtype=torch.int64)).session().generate(np.array([[5]]))
+
+
 def test_cached_tokens_continue_a_text(programs) -> None:
     session = programs[1, 1].session()
     ids = np.array([[5, 6, 7, 8]])

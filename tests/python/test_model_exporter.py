@@ -243,3 +243,27 @@ def test_the_stateful_model_runs_in_the_stock_runtime(saved):
     get_cache = program.load_method("get_cache")
     assert torch.equal(get_cache.execute([torch.ones(2, 2)])[0], torch.zeros(2, 2))
     assert get_cache.execute([torch.ones(ROWS, COLUMNS)])[0].shape == (ROWS, COLUMNS)
+
+
+def test_lists_are_constants_in_both_runtimes(tmp_path):
+    """ExecuTorch's runners read each end token of a text from an output of its own, and its
+    exporter writes a list that way."""
+    runtime = pytest.importorskip("executorch.runtime")
+    from executorch.exir import to_edge
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x):
+            return x + x
+
+    values = {"get_eos_ids": [2, 7, 5], "rates": [0.5, 1.0]}
+    mine = tmp_path / "mine.pte"
+    etx.export(Doubled(), {"forward": (torch.ones(2),)}, constants=values).plan(mine, target="executorch")
+    program = runtime.Runtime.get().load_program(mine)
+    for name, value in values.items():
+        assert list(program.load_method(name).execute([])) == value
+        assert list(etx.load(mine).constants[name]) == value
+    theirs = tmp_path / "theirs.pte"
+    exported = torch.export.export(Doubled(), (torch.ones(2),))
+    theirs.write_bytes(to_edge(exported, constant_methods=values).to_executorch().buffer)
+    for name, value in values.items():
+        assert list(etx.load(theirs).constants[name]) == value

@@ -14,6 +14,7 @@
 #include "cli/text/interrupt.h"
 #include "cli/text/prompt_text.h"
 #include "cli/text/text_command.h"
+#include "generate/program_tokens.h"
 
 static const char about[] =
     "Reads messages, one in each line of standard input, and prints an answer "
@@ -84,7 +85,7 @@ static etx_status find_family(chat_session* c, etx_text* jinja,
 }
 
 static etx_text token_of(const chat_session* c, const char* constant) {
-  const int64_t id = etx_text_model_integer(&c->model, constant, -1);
+  const int64_t id = etx_text_model_token(&c->model, constant);
   const etx_text none = {NULL, 0};
   return id < 0 ? none : etx_tokenizer_token(&c->model.tokenizer, (uint32_t)id);
 }
@@ -115,26 +116,16 @@ static etx_status add_end(chat_session* c, etx_diag* diag) {
   const etx_text text = etx_chat_end_token(&c->chat, &c->model.pool);
   const int64_t id = etx_tokenizer_find(&c->model.tokenizer, text);
   if (config->eos_token_id.count != 0 || id < 0) return ETX_OK;
-  etx_value value;
-  etx_constant_hold hold;
-  const int64_t* stated = NULL;
-  size_t count = 0;
-  if (etx_program_constant(&c->model.session.module.program,
-                           etx_text_of("get_eos_ids"), &value, &hold,
-                           NULL) == ETX_OK) {
-    const etx_tensor* const tensor = &value.as.tensor;
-    if (value.kind == ETX_VALUE_INT) {
-      stated = &value.as.integer;
-      count = 1;
-    } else if (value.kind == ETX_VALUE_TENSOR &&
-               tensor->dtype == ETX_DTYPE_INT64) {
-      stated = tensor->data;
-      count = etx_tensor_numel(tensor);
-    }
-  }
+  int64_t memory[ETX_PROGRAM_TOKENS_MAX];
+  etx_token_list stated = {NULL, 0};
+  const size_t count =
+      etx_program_tokens(&c->model.session.module.program, "get_eos_ids",
+                         memory, &stated, NULL) == ETX_OK
+          ? stated.count
+          : 0;
   int64_t* const ids = etx_pool_take(&c->model.pool, (count + 1) * sizeof *ids);
   if (ids == NULL) return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory");
-  if (count != 0) memcpy(ids, stated, count * sizeof *ids);
+  if (count != 0) memcpy(ids, stated.ids, count * sizeof *ids);
   ids[count] = id;
   config->eos_token_id = (etx_token_list){ids, count + 1};
   return ETX_OK;

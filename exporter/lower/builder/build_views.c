@@ -110,6 +110,16 @@ etx_status etx_build_slice(etx_builder* builder, uint32_t self,
                       out_value);
 }
 
+// Adds the size to a bound where it is negative.
+static etx_status count_from_end(etx_symbols* symbols, etx_dim size,
+                                 etx_dim end, etx_dim* out) {
+  etx_dim is_negative = 0;
+  ETX_TRY(etx_symbols_compare(symbols, ETX_SYMBOL_LESS, end, 0, &is_negative));
+  ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size, is_negative,
+                            &size));
+  return etx_symbols_apply(symbols, ETX_SYMBOL_ADD, end, size, out);
+}
+
 // Clamps one bound of a slice to [0, size]. A symbolic bound needs a minimum or
 // maximum only if the bounds of its symbols do not prove that it is inside.
 static etx_status clamp_end(etx_builder* builder, etx_dim size, etx_dim end,
@@ -118,13 +128,13 @@ static etx_status clamp_end(etx_builder* builder, etx_dim size, etx_dim end,
   int64_t low = 0;
   int64_t high = 0;
   etx_symbols_bounds(symbols, end, &low, &high);
-  if (high < 0) {
-    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_ADD, end, size, &end));
+  if (low < 0) {
+    if (count_from_end(symbols, size, end, &end) != ETX_OK) {
+      return etx_diag_fail(builder->diag, ETX_UNSUPPORTED,
+                           "a slice bound that may be negative or positive, "
+                           "and has no bounds of its own, is not supported");
+    }
     etx_symbols_bounds(symbols, end, &low, &high);
-  } else if (low < 0) {
-    return etx_diag_fail(
-        builder->diag, ETX_UNSUPPORTED,
-        "a slice bound that may be negative or positive is not supported");
   }
   if (low < 0) {
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MAXIMUM, end, 0, &end));

@@ -23,8 +23,8 @@ def _whole_numbers(value: Any) -> list[int]:
     return [int(item) for item in items]
 
 
-def _stored(values: list[int]) -> int | torch.Tensor:
-    return values[0] if len(values) == 1 else torch.tensor(values, dtype=torch.int64)
+def _stored(values: list[int]) -> int | list[int]:
+    return values[0] if len(values) == 1 else values
 
 
 def _setting(model: torch.nn.Module, name: str) -> Any:

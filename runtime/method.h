@@ -353,7 +353,8 @@ ETX_MUST_USE etx_status etx_method_set_memory(etx_method* method,
 // The number of times that the sizes of all tensors were computed, when the
 // method was loaded and since: once after each change of an input's sizes, and
 // for each etx_method_needed_at. Calls of unchanged sizes compute none. A
-// method of fixed sizes computes them once.
+// method of fixed sizes computes them once. Neither this nor the next number is
+// counted in a build without ETX_DYNAMIC.
 static inline uint64_t etx_method_phase_count(const etx_method* method) {
   return method->phases;
 }

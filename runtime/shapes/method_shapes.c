@@ -27,7 +27,7 @@ static void point(const etx_method* method, etx_method_tensor* tensor) {
 }
 
 void etx_method_update_pointers(etx_method* method) {
-  ++method->address_updates;
+  if (ETX_DYNAMIC) ++method->address_updates;
   for (size_t i = 0; i < method->tensor_count; ++i) {
     point(method, &method->tensors[i]);
   }

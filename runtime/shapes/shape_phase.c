@@ -156,7 +156,7 @@ static void start_steps(etx_method* method) {
   }
   method->step_count = 0;
   method->first_state_step = SIZE_MAX;
-  method->has_new_steps = true;
+  if (ETX_INDEX_CHECKS) method->has_new_steps = true;
 }
 
 // Adds all steps, which depend on later records if there is control flow.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import threading
@@ -353,6 +354,35 @@ def test_weights_leave_memory(tmp_path):
         etx.load(path, in_memory=True, resident_bytes=1)
     with pytest.raises(etx.ArgumentError, match="parallel_regions"):
         etx.load(path, threads=2, parallel_regions=True, resident_bytes=1)
+
+
+def test_kept_weights_are_not_loaded_again(tmp_path):
+    """With a limit, later calls load pages behind it alone, so the more is kept the fewer
+    there are. The system counts them, and lists those that are there after a call."""
+    if not os.path.exists("/proc/self/smaps"):
+        pytest.skip("this system does not tell")
+    path, weight = _big_program(tmp_path)
+    row = np.ones((1, 1024), np.float32)
+    faults, pages = [], []
+    for kept in (None, weight.nbytes * 7 // 8, weight.nbytes // 2, 1):
+        program = etx.load(path, resident_bytes=kept)
+        session = program.session()
+        session.multiply(row)
+        counts = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+            session.multiply(row)
+            counts.append(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before)
+        faults.append(min(counts))
+        pages.append(_pages_of(program, "Rss:"))
+        for item in (session, program):
+            item.close()
+    # A page may be a large one, of 2 MB, so that 16 MB are as few as 8 faults.
+    all_kept, most_kept, half_kept, none_kept = faults
+    assert all_kept < 4 and none_kept >= 7, faults
+    assert all_kept <= most_kept <= half_kept <= none_kept, faults
+    assert half_kept - all_kept <= (none_kept - all_kept) * 3 // 4, faults
+    assert pages == sorted(pages, reverse=True), pages
 
 
 def test_eight_threads_with_eight_sessions(programs):

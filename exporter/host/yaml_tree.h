@@ -11,7 +11,7 @@
 #include "exporter/host/host_memory.h"
 #include "format/base/diag.h"
 
-enum { ETX_YAML_MAX_DEPTH = 64, ETX_YAML_MAX_NODES = 4000000 };
+enum { ETX_YAML_MAX_DEPTH = 64, ETX_YAML_MAX_NODES = 32000000 };
 
 typedef enum etx_yaml_kind {
   ETX_YAML_SCALAR,

@@ -148,6 +148,113 @@ static void buffers_and_constants_have_one_value_a_method(void** state) {
   assert_sound();
 }
 
+static void names_are_found_after_values_were_removed(void** state) {
+  (void)state;
+  enum { COUNT = 300 };
+  bool keep[COUNT + 2];
+  uint32_t map[COUNT + 2];
+  etx_ir_value value = {.has_shape = true,
+                        .shape = {ETX_DTYPE_FLOAT32, 0, {0}}};
+  uint32_t index = 0;
+  for (uint32_t i = 0; i < COUNT; ++i) {
+    char name[16];
+    etx_format_text(name, sizeof name, "n%u", (uint64_t)i);
+    value.name = etx_text_of(name);
+    assert_int_equal(etx_ir_add_value(&module, method(), &value, &index),
+                     ETX_OK);
+    assert_int_equal(index, i + 2);
+  }
+  for (size_t i = 0; i < COUNT + 2; ++i) keep[i] = i % 3 != 2;
+  assert_int_equal(etx_ir_keep_values(&module, method(), keep, map), ETX_OK);
+  assert_int_equal(method()->value_count, 2 + COUNT - COUNT / 3);
+  for (uint32_t i = 0; i < COUNT; ++i) {
+    char name[16];
+    etx_format_text(name, sizeof name, "n%u", (uint64_t)i);
+    const bool is_kept = (i + 2) % 3 != 2;
+    assert_int_equal(etx_ir_find_value(method(), etx_text_of(name), &index),
+                     is_kept);
+    assert_int_equal(map[i + 2], is_kept ? index : ETX_IR_NONE);
+  }
+}
+
+// ---------------------------------------------------------------- lists
+
+static void add_relu(uint32_t input) {
+  etx_ir_value value = method()->values[1];
+  value.name = etx_text_of("z");
+  value.index = (uint32_t)method()->node_count;
+  uint32_t output = 0, index = 0;
+  assert_int_equal(etx_ir_add_value(&module, method(), &value, &output),
+                   ETX_OK);
+  etx_ir_arg args[1] = {etx_ir_value_arg(input)};
+  const etx_ir_node node = {.aten = etx_text_of("aten.relu.default"),
+                            .args = args,
+                            .arg_count = 1,
+                            .outputs = &output,
+                            .output_count = 1};
+  assert_int_equal(etx_ir_add_node(&module, method(), &node, &index), ETX_OK);
+}
+
+static void keep(const etx_ir_node* node, uint32_t expected) {
+  uint32_t index = 0;
+  assert_int_equal(etx_ir_keep_node(&module, method(), node, &index), ETX_OK);
+  assert_int_equal(index, expected);
+}
+
+static void an_unchanged_list_stays_where_it_is(void** state) {
+  (void)state;
+  for (uint32_t i = 1; i < 20; ++i) add_relu(i);
+  etx_ir_node* const nodes = method()->nodes;
+  const size_t bytes = pool.total_bytes;
+  for (size_t turn = 0; turn < 50; ++turn) {
+    etx_ir_restart_nodes(method());
+    assert_int_equal(method()->node_count, 0);
+    for (uint32_t i = 0; i < 20; ++i) keep(&nodes[i], i);
+    assert_ptr_equal(method()->nodes, nodes);
+    assert_int_equal(method()->node_count, 20);
+  }
+  assert_int_equal(pool.total_bytes, bytes);
+  assert_sound();
+}
+
+// A node is added in the middle and dropped in the next turn.
+static void a_changed_list_leaves_the_old_one_readable(void** state) {
+  (void)state;
+  for (uint32_t i = 1; i < 20; ++i) add_relu(i);
+  const etx_ir_node added = method()->nodes[19];
+  method()->node_count = 19;
+  const etx_ir_node* arrays[50];
+  for (size_t turn = 0; turn < 50; ++turn) {
+    const etx_ir_node* const old = method()->nodes;
+    const size_t count = method()->node_count;
+    etx_ir_node before[20];
+    uint32_t index = 0;
+    arrays[turn] = old;
+    memcpy(before, old, count * sizeof *before);
+    etx_ir_restart_nodes(method());
+    for (uint32_t i = 0; i < 7; ++i) keep(&old[i], i);
+    if (count == 19) {
+      assert_int_equal(etx_ir_add_node(&module, method(), &added, &index),
+                       ETX_OK);
+      assert_int_equal(index, 7);
+      for (uint32_t i = 7; i < 19; ++i) keep(&old[i], i + 1);
+    } else {
+      for (uint32_t i = 8; i < 20; ++i) keep(&old[i], i - 1);
+    }
+    assert_ptr_not_equal(method()->nodes, old);
+    assert_memory_equal(old, before, count * sizeof *before);
+    assert_memory_equal(method()->nodes, before, 7 * sizeof *before);
+    assert_memory_equal(&method()->nodes[count == 19 ? 8 : 7],
+                        &before[count == 19 ? 7 : 8], 12 * sizeof *before);
+  }
+  // Two arrays are used in turns.
+  for (size_t turn = 4; turn < 50; ++turn) {
+    assert_ptr_equal(arrays[turn], arrays[turn - 2]);
+  }
+}
+
+// ---------------------------------------------------------------- sizes
+
 static void sizes_have_upper_bounds(void** state) {
   int64_t sizes[ETX_MAX_RANK];
   uint64_t bytes = 0;
@@ -260,6 +367,9 @@ int main(void) {
       TEST(names_of_values_are_unique),
       TEST(constants_of_equal_content_are_one),
       TEST(buffers_and_constants_have_one_value_a_method),
+      TEST(names_are_found_after_values_were_removed),
+      TEST(an_unchanged_list_stays_where_it_is),
+      TEST(a_changed_list_leaves_the_old_one_readable),
       TEST(sizes_have_upper_bounds),
       TEST(sizes_follow_tighter_bounds),
       TEST(a_sound_module_passes),

@@ -1,3 +1,5 @@
+#define _POSIX_C_SOURCE 200809L
+
 // Memory of a file without a name: its values, its pages, and hosts without it.
 
 #include <setjmp.h>

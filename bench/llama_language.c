@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <ggml-backend.h>
 #include <llama.h>
 
 // The same as in language_models.py.

@@ -296,7 +296,7 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
                        .groups = to->group == 0 ? 1 : inner / to->group};
   made.integers = etx_pages_take(pool, rows * made.row_bytes);
-  made.scales = etx_pool_take(pool, rows * made.groups * sizeof(float));
+  made.scales = etx_pages_take(pool, rows * made.groups * sizeof(float));
   if (made.integers == NULL || made.scales == NULL) return ETX_OUT_OF_MEMORY;
   rounding r = {.to = to, .from = &from, .made = &made, .inner = inner};
   etx_pool scratch;

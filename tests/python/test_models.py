@@ -156,8 +156,9 @@ def older(kind):
     return varied(hf.GPTNeoForCausalLM(config))
 
 
-@pytest.mark.parametrize("batching", ["together", "continuous"])
-@pytest.mark.parametrize("kind", ["mpt", "gpt-neo"])
+@pytest.mark.parametrize(
+    ("kind", "batching"), [("mpt", "together"), ("gpt-neo", "together"), ("gpt-neo", "continuous")]
+)
 def test_older_attention_reads_a_cache_of_fixed_length(kind, batching, tmp_path):
     model = older(kind)
     path = planned(model, tmp_path, max_length=60, max_prompt=8, batch=2, batching=batching)

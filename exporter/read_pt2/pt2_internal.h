@@ -246,7 +246,7 @@ ETX_MUST_USE etx_status etx_pt2_check_item(etx_pt2_graph* graph, uint32_t late,
 // becomes known.
 ETX_MUST_USE etx_status etx_pt2_unite_late(etx_pt2_graph* graph);
 
-// ---- pt2_decided_sizes.c
+// ---- pt2_known_sizes.c: integers that sizes decide
 
 // Notes the integer that the result of a node holds, if it is a tensor of rank
 // 0 that sizes decide: torch.tensor(x.shape[0]) + 1.

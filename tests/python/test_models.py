@@ -144,6 +144,42 @@ def test_a_prompt_may_come_in_parts(tmp_path):
     np.testing.assert_allclose(found, whole(model, tokens)[:, 10:], atol=TOLERANCE)
 
 
+def older(kind):
+    """Models whose attention takes the last rows of the cache for the newest ones."""
+    if kind == "mpt":
+        sizes = {"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}
+        return varied(hf.MptForCausalLM(hf.MptConfig(vocab_size=WORDS, **sizes)))
+    layers = {"hidden_size": 64, "num_layers": 2, "num_heads": 4, "intermediate_size": 96, "window_size": 6}
+    config = hf.GPTNeoConfig(
+        vocab_size=WORDS, max_position_embeddings=64, attention_types=[[["global", "local"], 1]], **layers
+    )
+    return varied(hf.GPTNeoForCausalLM(config))
+
+
+@pytest.mark.parametrize(
+    ("kind", "batching"), [("mpt", "together"), ("gpt-neo", "together"), ("gpt-neo", "continuous")]
+)
+def test_older_attention_reads_a_cache_of_fixed_length(kind, batching, tmp_path):
+    model = older(kind)
+    path = planned(model, tmp_path, max_length=60, max_prompt=8, batch=2, batching=batching)
+    assert not any("_attn" in vars(part) for part in model.modules())  # as it was
+    if batching == "together":
+        prompt = ids(2, 11)
+        found = generated(etx.load(path).session(), prompt.numpy())
+        assert found.tolist() == greedy(model, prompt).tolist()
+        return
+    session = etx.load(path).session()
+    texts = [ids(1, 12), ids(1, 7)]
+    for row, text in enumerate(texts):
+        for start in range(0, text.shape[1] - 1, 8):
+            part = text[:, start : min(start + 8, text.shape[1] - 1)].numpy()
+            session.prefill(np.ascontiguousarray(part), np.array([start]), np.array([row]))
+    last = np.concatenate([text[:, -1:].numpy() for text in texts])
+    found = session.decode(last, np.array([11, 6]))
+    for logits, text in zip(np.asarray(found), texts):
+        np.testing.assert_allclose(logits, whole(model, text)[0, -1], atol=TOLERANCE)
+
+
 @pytest.mark.parametrize("kind", ["mistral", "gemma2"])
 def test_windows_of_attention_slide(kind, tmp_path):
     heads = {"num_key_value_heads": 2, "head_dim": 16, "sliding_window": 6}

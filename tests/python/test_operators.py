@@ -178,3 +178,90 @@ def test_refuses_a_matrix_as_pytorch_does(name, is_core, tmp_path):
     with pytest.raises(etx.Error, match=reason):
         session.forward(bad)
     np.testing.assert_allclose(np.asarray(session.forward(good)), call(good).numpy(), atol=1e-6)
+
+
+ISTFT = {
+    "centered": {},
+    "from the start": {"center": False, "length": 9},
+    "longer than its frames": {"length": 60},
+    "shorter": {"length": 13, "normalized": True},
+    "all frequencies": {"onesided": False},
+    "a short window": {"win_length": 6, "window": torch.hann_window(6) + 0.1},
+    "no window": {"window": None, "hop_length": None},
+}
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("name", ISTFT)
+def test_istft_is_read_as_it_is_exported(name, rank, tmp_path):
+    """Without run_decompositions the graph has aten.istft itself."""
+    given = {"n_fft": 8, "hop_length": 2, "window": torch.hann_window(8) + 0.01, **ISTFT[name]}
+    frequencies = 8 if given.get("onesided") is False else 5
+    real = draw(2, frequencies, 12) if rank == 3 else draw(frequencies, 12)
+    imaginary = real.flip(-1)
+    model = Call(lambda x, y: torch.istft(torch.complex(x, y), **given))
+    frames = Dim("frames", min=2, max=40)
+    dims = {} if "length" in given else {rank - 1: frames}
+    program = torch.export.export(model, (real, imaginary), dynamic_shapes=(dims, dims))
+    assert any("istft" in str(node.target) for node in program.graph.nodes)
+    torch.export.save(program, tmp_path / "forward.pt2")
+    etx.plan(tmp_path / "forward.pt2", tmp_path / "model.pte")
+    session = etx.load(tmp_path / "model.pte").session()
+    for count in [12, 4, 11] if dims else [12]:
+        inputs = real[..., :count].contiguous(), imaginary[..., :count].contiguous()
+        found = session.forward(*inputs)
+        np.testing.assert_allclose(np.asarray(found), model(*inputs)[0].numpy(), rtol=2e-5, atol=2e-5)
+
+
+# ---- sizes that go through a tensor and come back by item() ----
+
+MOST, MIDDLE = 9, 5
+
+
+class Span(torch.nn.Module):
+    """Rows of a table around its middle, as many as the input is long, as in DeBERTa."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.arange(4.0 * MIDDLE).reshape(2 * MIDDLE, 2))
+
+    def forward(self, x):
+        span = torch.tensor(min(x.size(0), MIDDLE))
+        rows = self.table[MIDDLE - span : MIDDLE + span]
+        at = torch.clamp(torch.arange(x.size(0)) + span, 0, span * 2 - 1)
+        return rows[at] + x[:, None]
+
+
+class Middle(torch.nn.Module):
+    """A slice whose start counts from the end for small sizes only."""
+
+    def forward(self, x):
+        start = torch.tensor(x.size(0)) - 4
+        return x[start:] + 1
+
+
+class Several(torch.nn.Module):
+    """Arithmetic of such tensors, and a number that is an operand of its own."""
+
+    def forward(self, x):
+        count = torch.tensor(x.size(0))
+        half = torch.maximum(3 * count - 2 * count - 1, torch.tensor(1))
+        return x[: half.item()] * half, x[-half:] - count
+
+
+def check(module: torch.nn.Module, path) -> None:
+    x = torch.randn(6, generator=torch.Generator().manual_seed(0))
+    dim = Dim("n", min=1, max=MOST)
+    etx.export(module, {"forward": {"x": etx.MethodArg(x, {0: dim})}}).plan(path)
+    session = etx.load(path).session()
+    for size in range(1, MOST + 1):
+        x = torch.randn(size, generator=torch.Generator().manual_seed(size))
+        wanted = module(x)
+        found = session.forward(x.numpy())
+        for mine, theirs in zip(*(a if isinstance(a, tuple) else (a,) for a in (found, wanted)), strict=True):
+            assert np.array_equal(mine, theirs.numpy()), size
+
+
+@pytest.mark.parametrize("module", [Span, Middle, Several])
+def test_sizes_that_a_tensor_holds(module, tmp_path) -> None:
+    check(module(), tmp_path / "sizes.pte")

@@ -15,6 +15,7 @@ from torch.export import Dim
 from .._method_args import MethodArg
 from ._attention_masks import positions_of_rows
 from ._decoder_only import Sizes, accepted, cache_argument, ordinary_tokens, recorded
+from ._older_attention import positions_of_queries
 from ._state_cache import RecordingCache, StateCache, StateLayer
 
 
@@ -76,7 +77,7 @@ class ContinuousBatch(torch.nn.Module):
             self.model,
             {"position_ids": positions, "cache_position": positions[0], "logits_to_keep": 1},
         )
-        with positions_of_rows(positions):
+        with positions_of_rows(positions), positions_of_queries(positions):
             logits = self.model(
                 input_ids=input_ids, attention_mask=self._mask(positions), use_cache=True,
                 **{cache_argument(self.model): cache}, **arguments,

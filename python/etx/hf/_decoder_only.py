@@ -11,6 +11,7 @@ from torch.export import Dim
 
 from .. import _errors
 from .._method_args import MethodArg
+from ._older_attention import positions_of_queries
 from ._state_cache import RecordingCache, StateCache
 
 
@@ -121,10 +122,11 @@ class DecoderOnly(torch.nn.Module):
                 "logits_to_keep": keep,
             },
         )
-        logits = self.model(
-            input_ids=input_ids, attention_mask=mask, use_cache=True,
-            **{cache_argument(self.model): cache}, **arguments,
-        ).logits
+        with positions_of_queries(positions[None]):
+            logits = self.model(
+                input_ids=input_ids, attention_mask=mask, use_cache=True,
+                **{cache_argument(self.model): cache}, **arguments,
+            ).logits
         return logits[:, -keep:].to(torch.float32)
 
     def prefill(self, input_ids, position, padding=None, beam_rows=None):

@@ -20,6 +20,7 @@ from ._continuous_batch import ContinuousBatch
 from ._decoder_only import DecoderOnly, Sizes
 from ._encoder_decoder import EncoderDecoder, SpeechFromFeatures, SpeechFromSamples
 from ._mixture import all_experts
+from ._older_attention import fixed_caches
 from ._speech import LogMel
 
 _DTYPES = {
@@ -96,7 +97,7 @@ def _as_exported(model: torch.nn.Module) -> Iterator[None]:
     if attention not in ("sdpa", "eager"):
         model.set_attn_implementation("eager")
     try:
-        with plain_masks(), all_experts(model):
+        with plain_masks(), all_experts(model), fixed_caches(model):
             yield
     finally:
         model.train(training)

@@ -148,7 +148,8 @@ static void weights_in_pages_give_the_same_bytes(void** state) {
     plan_layers(&pages, i % 2 == 0 ? 1 : 64, rules[i / 2], ".");
     assert_int_equal(memory.file_size, pages.file_size);
     assert_memory_equal(memory.file, pages.file, memory.file_size);
-    assert_true(unnamed_mappings() > 0);
+    // Only the last rule makes nothing for one row: others round, or pack.
+    assert_int_equal(unnamed_mappings() > 0, i != 6);
     graph_close(&memory);
     graph_close(&pages);
     assert_int_equal(unnamed_mappings(), 0);

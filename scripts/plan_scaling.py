@@ -74,6 +74,18 @@ SHAPES: dict[str, Callable[[int], tuple[str, list[str]]]] = {
 }
 
 
+def write_graph(shape: str, count: int, path: Path) -> None:
+    """Writes the graph in a process of its own: a command that is started later
+    begins with the peak of this process's memory as its own."""
+    pid = os.fork()
+    if pid == 0:
+        lines, results = SHAPES[shape](count)
+        path.write_text(f"{HEAD}{lines}outputs: [{', '.join(results)}]\n")
+        os._exit(0)
+    if os.waitpid(pid, 0)[1] != 0:
+        raise OSError(f"{path} was not written")
+
+
 def measure(etx: str, folder: Path, limit: float) -> tuple[float, float] | None:
     """Seconds and MB, or None if it failed or took longer than `limit`."""
     begin = time.monotonic()
@@ -97,8 +109,7 @@ def report(etx: str, shape: str, sizes: list[int], limit: float) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "model"
             folder.mkdir()
-            lines, results = SHAPES[shape](count)
-            (folder / "forward.yaml").write_text(f"{HEAD}{lines}outputs: [{', '.join(results)}]\n")
+            write_graph(shape, count, folder / "forward.yaml")
             found = measure(etx, folder, limit)
         if found is None:
             print(f"{shape:8} {count:8}  failed, or took more than {limit:g} s", flush=True)

@@ -195,19 +195,6 @@ static bool find_value(const etx_pt2_graph* graph, uint32_t value,
   return false;
 }
 
-bool etx_pt2_find_decided(const etx_pt2_graph* graph, etx_text name,
-                          etx_dim* out) {
-  for (size_t i = 0; i < graph->decided_count; ++i) {
-    const etx_pt2_decided* const entry = &graph->decided[i];
-    if (entry->value != ETX_IR_NONE || !etx_text_equal(entry->name, name)) {
-      continue;
-    }
-    *out = entry->number;
-    return true;
-  }
-  return false;
-}
-
 static etx_status add(etx_pt2_graph* graph, etx_pt2_decided entry) {
   ETX_TRY(etx_pool_grow(graph->pool, &graph->decided, graph->decided_count,
                         &graph->decided_capacity, sizeof entry));

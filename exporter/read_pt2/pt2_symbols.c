@@ -169,6 +169,19 @@ static void note_late(etx_pt2_graph* graph, uint32_t index) {
   if (symbol->maximum == INT64_MAX) symbol->maximum = INT32_MAX;
 }
 
+bool etx_pt2_find_decided(const etx_pt2_graph* graph, etx_text name,
+                          etx_dim* out) {
+  for (size_t i = 0; i < graph->decided_count; ++i) {
+    const etx_pt2_decided* const entry = &graph->decided[i];
+    if (entry->value != ETX_IR_NONE || !etx_text_equal(entry->name, name)) {
+      continue;
+    }
+    *out = entry->number;
+    return true;
+  }
+  return false;
+}
+
 bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size) {
   const etx_text head = etx_text_of("Symbol('");
   const etx_json* const text =

@@ -182,9 +182,6 @@ bool etx_pt2_float_number(etx_text text, size_t* at, double* out);
 
 // ---- pt2_symbols.c
 
-// The integer that a symbol stands for. False: sizes do not decide it.
-bool etx_pt2_find_decided(const etx_pt2_graph* graph, etx_text name,
-                          etx_dim* out);
 // The sizes and the dtype of a TensorMeta.
 ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
                                       const etx_json* tensor_meta,

@@ -169,8 +169,9 @@ static void note_late(etx_pt2_graph* graph, uint32_t index) {
   if (symbol->maximum == INT64_MAX) symbol->maximum = INT32_MAX;
 }
 
-bool etx_pt2_find_decided(const etx_pt2_graph* graph, etx_text name,
-                          etx_dim* out) {
+// The integer that a symbol stands for. False: sizes do not decide it.
+static bool find_decided(const etx_pt2_graph* graph, etx_text name,
+                         etx_dim* out) {
   for (size_t i = 0; i < graph->decided_count; ++i) {
     const etx_pt2_decided* const entry = &graph->decided[i];
     if (entry->value != ETX_IR_NONE || !etx_text_equal(entry->name, name)) {
@@ -198,7 +199,7 @@ bool etx_pt2_has_new_symbol(const etx_pt2_graph* graph, const etx_json* size) {
     etx_dim decided = 0;
     if (name.size != 0 && etx_pt2_is_late_name(name) &&
         !etx_symbols_find(&graph->method->symbols, name, &unused) &&
-        !etx_pt2_find_decided(graph, name, &decided)) {
+        !find_decided(graph, name, &decided)) {
       return true;
     }
   }
@@ -243,11 +244,11 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   etx_symbols* const symbols = &graph->method->symbols;
   etx_pt2_replaced replaced;
   uint32_t index = 0;
-  if (etx_pt2_find_decided(graph, name, out)) return ETX_OK;
+  if (find_decided(graph, name, out)) return ETX_OK;
   if (find_replaced(graph, name, &replaced) &&
-      (etx_pt2_find_decided(graph, replaced.by, out) ||
+      (find_decided(graph, replaced.by, out) ||
        etx_symbols_find(symbols, replaced.by, &index))) {
-    if (!etx_pt2_find_decided(graph, replaced.by, out)) {
+    if (!find_decided(graph, replaced.by, out)) {
       ETX_TRY(etx_symbols_dim(symbols, index, out));
     }
     ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, *out,

@@ -119,8 +119,11 @@ def test_an_operator_that_etx_does_not_know_is_named_with_its_line(tmp_path):
 
 
 def test_a_constant_of_another_kind_is_refused(tmp_path):
-    exported = etx.export(Model(), {"step": (FOUR,)}, constants={"names": ["a", "b"]})
-    with pytest.raises(etx.ArgumentError, match="'list'"):
+    exported = etx.export(Model(), {"step": (FOUR,)}, constants={"names": {"a": 1}})
+    with pytest.raises(etx.ArgumentError, match="'dict'"):
+        exported.plan(tmp_path / "x.pte")
+    exported = etx.export(Model(), {"step": (FOUR,)}, constants={"names": ["a", None]})
+    with pytest.raises(etx.ArgumentError, match="a list of these"):
         exported.plan(tmp_path / "x.pte")
 
 

@@ -53,9 +53,10 @@ size_t etx_charsmap_find_longest(const etx_charsmap* map, etx_bytes text,
 }
 
 static void find_those_that_stay(etx_charsmap* map) {
-  for (uint8_t c = 0; c < sizeof map->stays; ++c) {
+  for (size_t i = 0; i < sizeof map->stays; ++i) {
+    const uint8_t c = (uint8_t)i;
     etx_text text;
-    map->stays[c] =
+    map->stays[i] =
         c != '\r' && !etx_charsmap_find(map, (etx_bytes){&c, 1}, &text);
   }
 }

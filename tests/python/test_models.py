@@ -369,13 +369,21 @@ def test_messages_say_what_to_try(tmp_path):
     ))
     with pytest.raises(etx.UnsupportedError, match="etx.export"):
         etx.hf.export(mamba)
-    # Its local attention takes the last row of the cache for the newest token.
-    local = varied(hf.GPTNeoForCausalLM(hf.GPTNeoConfig(
-        hidden_size=64, num_layers=2, num_heads=4, window_size=8, max_position_embeddings=64,
-        attention_types=[[["global", "local"], 1]], **SPECIAL,
-    )))
+
+
+class CountsKeys(hf.LlamaForCausalLM):
+    """Takes the length of the cache for the number of tokens so far."""
+
+    def forward(self, input_ids, past_key_values=None, **named):
+        found = super().forward(input_ids, past_key_values=past_key_values, **named)
+        keys = input_ids.shape[1] if past_key_values is None else named["attention_mask"].shape[-1]
+        found.logits = found.logits + keys
+        return found
+
+
+def test_a_model_that_reads_the_length_of_the_cache_is_refused():
     with pytest.raises(etx.UnsupportedError, match="computes other logits over a cache of fixed size"):
-        etx.hf.export(local)
+        etx.hf.export(CountsKeys(llama().config), "text-generation")
 
 
 # Weights from GGUF files. tests/data/gguf/make.py wrote the files; NAME.safetensors has the

@@ -372,12 +372,11 @@ def test_messages_say_what_to_try(tmp_path):
 
 
 class CountsKeys(hf.LlamaForCausalLM):
-    """Takes the length of the cache for the number of tokens so far."""
+    """Takes the width of the mask, which is that of the cache, for the number of tokens."""
 
-    def forward(self, input_ids, past_key_values=None, **named):
-        found = super().forward(input_ids, past_key_values=past_key_values, **named)
-        keys = input_ids.shape[1] if past_key_values is None else named["attention_mask"].shape[-1]
-        found.logits = found.logits + keys
+    def forward(self, input_ids, attention_mask=None, past_key_values=None, **named):
+        found = super().forward(input_ids, attention_mask, past_key_values=past_key_values, **named)
+        found.logits = found.logits + (input_ids if attention_mask is None else attention_mask).shape[-1]
         return found
 
 

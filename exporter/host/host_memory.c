@@ -116,10 +116,10 @@ etx_text etx_pool_format(etx_pool* pool, const char* format, ...) {
   return etx_pool_copy_text(pool, text);
 }
 
-etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
-                         size_t* capacity, size_t item_bytes) {
-  if (count < *capacity) return ETX_OK;
-  const size_t wanted = *capacity == 0 ? 8 : 2 * *capacity;
+etx_status etx_pool_reserve(etx_pool* pool, void* items, size_t count,
+                            size_t* capacity, size_t wanted,
+                            size_t item_bytes) {
+  if (wanted <= *capacity) return ETX_OK;
   size_t bytes = 0;
   if (!etx_multiply_size(wanted, item_bytes, &bytes)) return ETX_OUT_OF_MEMORY;
   void* const bigger = etx_pool_take(pool, bytes);
@@ -130,4 +130,11 @@ etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
   memcpy(items, &bigger, sizeof bigger);
   *capacity = wanted;
   return ETX_OK;
+}
+
+etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
+                         size_t* capacity, size_t item_bytes) {
+  if (count < *capacity) return ETX_OK;
+  return etx_pool_reserve(pool, items, count, capacity,
+                          *capacity == 0 ? 8 : 2 * *capacity, item_bytes);
 }

@@ -52,4 +52,9 @@ etx_text etx_pool_format(etx_pool* pool, const char* format, ...);
 ETX_MUST_USE etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
                                       size_t* capacity, size_t item_bytes);
 
+// The same for `wanted` items in all, if their number is known.
+ETX_MUST_USE etx_status etx_pool_reserve(etx_pool* pool, void* items,
+                                         size_t count, size_t* capacity,
+                                         size_t wanted, size_t item_bytes);
+
 #endif

@@ -414,30 +414,14 @@ static etx_status copy_lists(etx_pool* pool, etx_ir_arg* args, size_t count) {
   return ETX_OK;
 }
 
-// Moves a table of `count` items to an array with room for `wanted`.
-static etx_status reserve(etx_pool* pool, void* items, size_t count,
-                          size_t* capacity, size_t wanted, size_t item_bytes) {
-  if (wanted <= *capacity) return ETX_OK;
-  void* bigger = NULL;
-  void* old = NULL;
-  size_t bytes = 0;
-  if (!etx_multiply_size(wanted, item_bytes, &bytes)) return ETX_OUT_OF_MEMORY;
-  bigger = etx_pool_take(pool, bytes);
-  if (bigger == NULL) return ETX_OUT_OF_MEMORY;
-  memcpy(&old, items, sizeof old);
-  if (count != 0) memcpy(bigger, old, count * item_bytes);
-  memcpy(items, &bigger, sizeof bigger);
-  *capacity = wanted;
-  return ETX_OK;
-}
-
 etx_status etx_ir_reserve(etx_ir_module* module, etx_ir_method* method,
                           size_t value_count, size_t node_count) {
-  ETX_TRY(reserve(module->pool, &method->values, method->value_count,
-                  &method->value_capacity, value_count,
-                  sizeof *method->values));
-  return reserve(module->pool, &method->nodes, method->node_count,
-                 &method->node_capacity, node_count, sizeof *method->nodes);
+  ETX_TRY(etx_pool_reserve(module->pool, &method->values, method->value_count,
+                           &method->value_capacity, value_count,
+                           sizeof *method->values));
+  return etx_pool_reserve(module->pool, &method->nodes, method->node_count,
+                          &method->node_capacity, node_count,
+                          sizeof *method->nodes);
 }
 
 void etx_ir_restart_nodes(etx_ir_method* method) {

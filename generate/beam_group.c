@@ -114,7 +114,7 @@ static double gumbel(etx_token_random* random) {
 
 static etx_status add_drawn(etx_beam_group* group, size_t index,
                             const float* scores,
-                            const etx_beam_scratch* scratch, etx_diag* diag) {
+                            const etx_choice_scratch* scratch, etx_diag* diag) {
   size_t count = 0;
   ETX_TRY(etx_token_candidates(group->config, scores, scratch->vocab_size,
                                scratch->candidates, &count, diag));
@@ -151,7 +151,7 @@ static void add_best(etx_beam_group* group, size_t index, const float* logits,
 }
 
 static etx_status consider(etx_beam_group* group, size_t index, float* logits,
-                           const etx_beam_scratch* scratch, etx_diag* diag) {
+                           const etx_choice_scratch* scratch, etx_diag* diag) {
   const etx_beam* const beam = &group->active[index];
   const etx_text_so_far text = {.ids = beam->ids,
                                 .count = beam->count,
@@ -175,7 +175,7 @@ static etx_status consider(etx_beam_group* group, size_t index, float* logits,
 
 etx_status etx_beam_group_consider(etx_beam_group* group, size_t index,
                                    float* logits,
-                                   const etx_beam_scratch* scratch,
+                                   const etx_choice_scratch* scratch,
                                    etx_diag* diag) {
   return etx_diag_seal(diag, consider(group, index, logits, scratch, diag));
 }

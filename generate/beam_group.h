@@ -16,9 +16,8 @@
 #define ETX_GENERATE_BEAM_GROUP_H
 
 #include "format/base/arena.h"
-#include "generate/logits_processors.h"
 #include "generate/stop_strings.h"
-#include "generate/token_sampling.h"
+#include "generate/token_choice.h"
 
 // A text, active or finished.
 typedef struct etx_beam {
@@ -66,21 +65,12 @@ bool etx_beam_group_init(etx_beam_group* group,
 void etx_beam_group_start(etx_beam_group* group, const int64_t* prompt,
                           size_t padding);
 
-// What all groups of a call share, borrowed.
-typedef struct etx_beam_scratch {
-  size_t vocab_size;                // logits of a beam
-  uint8_t* marks;                   // etx_logits_process_needed
-  etx_candidate_token* candidates;  // [vocab_size]; NULL without do_sample
-  etx_token_random* random;         // where draws come from
-} etx_beam_scratch;
-
 // Considers the continuations of active beam `index`, from `logits`
 // [vocab_size], which are changed. All active beams are considered, in order,
 // before etx_beam_group_advance. Fails as etx_token_candidates does.
-ETX_MUST_USE etx_status etx_beam_group_consider(etx_beam_group* group,
-                                                size_t index, float* logits,
-                                                const etx_beam_scratch* scratch,
-                                                etx_diag* diag);
+ETX_MUST_USE etx_status
+etx_beam_group_consider(etx_beam_group* group, size_t index, float* logits,
+                        const etx_choice_scratch* scratch, etx_diag* diag);
 
 // Makes the best continuations the active beams, whose `parent` is then their
 // beam of the step before. Sets is_done.

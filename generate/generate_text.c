@@ -3,12 +3,17 @@
 //   prompt     prefill, as many tokens at a time as it takes
 //   step       logits -> a token for each text, or the beams of the next step
 //              tokens -> decode -> logits
+//   drafts     the token and a draft -> verify -> logits behind each; as long
+//              as the token chosen there is the draft's, it goes on
 //
 // Each text has rows of the methods from text * stride on: one, or one for each
 // beam. The caches stay where they are when beams change places; the table
 // beam_rows says which row has the entry of each position.
 
 #include "generate/generator.h"
+
+#include "generate/beam_group.h"
+#include "generate/generator_call.h"
 
 // One call of etx_generate.
 typedef struct generation {
@@ -20,29 +25,23 @@ typedef struct generation {
   size_t max_length;  // tokens of a text
   size_t length;      // tokens of all texts so far
   bool is_cancelled;
-  int64_t* tokens;    // [rows, most tokens of a call]
-  int64_t* position;  // [1]
-  int64_t* padding;   // [rows]
-  int64_t* table;     // [rows, entries]: beam_rows
-  int64_t* next_table;
-  float* row;  // [vocab_size]: logits that are being changed
-  etx_beam_scratch scratch;
+  etx_generator_call call;
+  int64_t* next_table;  // [rows, entries]
+  float* row;           // [vocab_size]: logits that are being changed
+  etx_choice_scratch scratch;
   etx_beam_group* groups;     // [texts], with beams
   int64_t** texts;            // [texts]: ids, without beams
   etx_generated_text* found;  // the result
   etx_token_random random;
-  const float* logits;   // of the last call
-  size_t logits_stride;  // elements from one row to the next
+  size_t token;        // of the last call, whose logits are next
+  int64_t* draft;      // [most tokens of verify]
+  size_t draft_count;  // of draft; the last call had one token more
+  size_t drafted, accepted;
 } generation;
 
 static const etx_generation_hooks no_hooks;
 
 static bool has_beams(const generation* g) { return g->config->num_beams > 1; }
-
-static size_t most_tokens(const etx_generator* generator) {
-  return generator->prefill.method == NULL ? generator->decode.most_tokens
-                                           : generator->prefill.most_tokens;
-}
 
 // ---- checks ----
 
@@ -113,12 +112,27 @@ static etx_status check_lengths(generation* g, etx_diag* diag) {
   return ETX_OK;
 }
 
+static etx_status check_drafts(const generation* g, etx_diag* diag) {
+  if (g->prompt->drafts == NULL) return ETX_OK;
+  if (g->generator->verify.method == NULL) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "drafts need a method 'verify': export the program "
+                         "with verify=8, for example");
+  }
+  if (g->prompt->rows == 1 && !has_beams(g)) return ETX_OK;
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "there are %z texts with %z beams, but drafts are for "
+                       "one text without beams",
+                       g->prompt->rows, g->config->num_beams);
+}
+
 static etx_status check(generation* g, etx_diag* diag) {
   ETX_TRY(
       etx_generation_config_check(g->config, g->generator->vocab_size, diag));
   ETX_TRY(check_rows(g, diag));
   ETX_TRY(check_lengths(g, diag));
   ETX_TRY(check_ids(g, diag));
+  ETX_TRY(check_drafts(g, diag));
   if (g->config->stop_string_count == 0 || g->hooks->texts.text_of != NULL) {
     return ETX_OK;
   }
@@ -165,27 +179,24 @@ static bool take_all(generation* g, etx_arena* arena) {
   const size_t entries = generator->decode.most_entries;
   const size_t vocab = generator->vocab_size;
   const size_t found = g->prompt->rows * g->config->num_return_sequences;
-  void* memory[8];
+  void* memory[6];
   const bool is_enough =
-      take(arena, rows, most_tokens(generator) * sizeof(int64_t), &memory[0]) &&
-      take(arena, rows + 1, sizeof(int64_t), &memory[1]) &&
-      take(arena, rows, entries * sizeof(int64_t), &memory[2]) &&
-      take(arena, rows, entries * sizeof(int64_t), &memory[3]) &&
-      take(arena, vocab, sizeof(float), &memory[4]) &&
-      take(arena, etx_logits_process_needed(vocab), 1, &memory[5]) &&
+      etx_generator_call_init(&g->call, generator, arena) &&
+      take(arena, rows, entries * sizeof(int64_t), &memory[0]) &&
+      take(arena, vocab, sizeof(float), &memory[1]) &&
+      take(arena, etx_logits_process_needed(vocab), 1, &memory[2]) &&
       take(arena, g->config->do_sample ? vocab : 0, sizeof(etx_candidate_token),
-           &memory[6]) &&
-      take(arena, found, sizeof(etx_generated_text), &memory[7]) &&
+           &memory[3]) &&
+      take(arena, found, sizeof(etx_generated_text), &memory[4]) &&
+      take(arena, g->prompt->drafts == NULL ? 0 : generator->verify.most_tokens,
+           sizeof(int64_t), &memory[5]) &&
       take_texts(g, arena);
   if (!is_enough) return false;
-  g->tokens = memory[0];
-  g->padding = memory[1];
-  if (g->padding != NULL) g->position = g->padding + rows;
-  g->table = memory[2];
-  g->next_table = memory[3];
-  g->row = memory[4];
-  g->scratch = (etx_beam_scratch){vocab, memory[5], memory[6], &g->random};
-  g->found = memory[7];
+  g->next_table = memory[0];
+  g->row = memory[1];
+  g->scratch = (etx_choice_scratch){vocab, memory[2], memory[3], &g->random};
+  g->found = memory[4];
+  g->draft = memory[5];
   return true;
 }
 
@@ -213,6 +224,7 @@ static etx_status count_bytes(const etx_generator* generator,
   ETX_TRY(etx_generation_config_check(config, generator->vocab_size, diag));
   ETX_TRY(check_rows(&g, diag));
   ETX_TRY(check_lengths(&g, diag));
+  ETX_TRY(check_drafts(&g, diag));
   etx_arena_init_counting(&arena);
   if (!take_all(&g, &arena)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
@@ -234,48 +246,12 @@ etx_status etx_generate_needed(const etx_generator* generator,
 
 // ---- calls of the methods ----
 
-static etx_status set_input(const etx_generator_method* bound, size_t index,
-                            int64_t* data, const int32_t* sizes, uint8_t rank,
-                            etx_diag* diag) {
-  const etx_tensor tensor = {
-      .data = data, .sizes = sizes, .rank = rank, .dtype = ETX_DTYPE_INT64};
-  if (index == SIZE_MAX) return ETX_OK;
-  return etx_method_set_input(bound->method, index, &tensor, diag);
-}
-
-static etx_status read_logits(generation* g, const etx_generator_method* bound,
-                              size_t count, etx_diag* diag) {
-  const etx_value* value = NULL;
-  ETX_TRY(etx_method_output(bound->method, 0, &value));
-  const etx_tensor* const logits = &value->as.tensor;
-  const size_t rows = g->generator->rows;
-  const size_t vocab = g->generator->vocab_size;
-  const size_t tokens = logits->rank == 3 ? count : 1;
-  if (etx_tensor_numel(logits) != rows * tokens * vocab ||
-      !etx_tensor_is_contiguous(logits)) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "the logits have %z elements, expected %z",
-                         etx_tensor_numel(logits), rows * tokens * vocab);
-  }
-  g->logits = (const float*)logits->data + (tokens - 1) * vocab;
-  g->logits_stride = tokens * vocab;
-  return ETX_OK;
-}
-
-// Runs `count` tokens of each row, which are in `tokens`.
-static etx_status call(generation* g, const etx_generator_method* bound,
+static etx_status call(generation* g, const etx_generator_method* method,
                        size_t count, size_t position, etx_diag* diag) {
-  const int32_t rows = (int32_t)g->generator->rows;
-  const int32_t ids[2] = {rows, (int32_t)count};
-  const int32_t one[1] = {1};
-  const int32_t table[2] = {rows, (int32_t)bound->most_entries};
-  *g->position = (int64_t)position;
-  ETX_TRY(set_input(bound, bound->input_ids, g->tokens, ids, 2, diag));
-  ETX_TRY(set_input(bound, bound->position, g->position, one, 1, diag));
-  ETX_TRY(set_input(bound, bound->padding, g->padding, ids, 1, diag));
-  ETX_TRY(set_input(bound, bound->beam_rows, g->table, table, 2, diag));
-  ETX_TRY(etx_method_run(bound->method, diag));
-  return read_logits(g, bound, count, diag);
+  g->draft_count = 0;
+  ETX_TRY(etx_generator_call_run(&g->call, method, count, position, diag));
+  g->token = g->call.tokens_with_logits - 1;
+  return ETX_OK;
 }
 
 // The text that a row of the methods belongs to. Rows behind the last text
@@ -292,10 +268,10 @@ static size_t padding_of(const generation* g, size_t text) {
 static void begin_rows(generation* g) {
   const size_t entries = g->generator->decode.most_entries;
   for (size_t r = 0; r < g->generator->rows; ++r) {
-    g->padding[r] =
+    g->call.padding[r] =
         g->prompt->padding == NULL ? 0 : g->prompt->padding[text_of_row(g, r)];
     for (size_t j = 0; j < entries; ++j) {
-      g->table[r * entries + j] = (int64_t)r;
+      g->call.table[r * entries + j] = (int64_t)r;
       g->next_table[r * entries + j] = (int64_t)r;
     }
   }
@@ -303,18 +279,17 @@ static void begin_rows(generation* g) {
 
 static etx_status run_prompt(generation* g, etx_diag* diag) {
   const etx_generator* const generator = g->generator;
-  const etx_generator_method* const bound = generator->prefill.method == NULL
-                                                ? &generator->decode
-                                                : &generator->prefill;
+  const etx_generator_method* const bound =
+      etx_generator_prompt_method(generator);
   const etx_generation_prompt* const prompt = g->prompt;
   size_t at = prompt->cached_count;
   while (at < prompt->count) {
     const size_t left = prompt->count - at;
     const size_t count = left < bound->most_tokens ? left : bound->most_tokens;
     for (size_t r = 0; r < generator->rows; ++r) {
-      memcpy(g->tokens + r * count,
+      memcpy(g->call.tokens + r * count,
              prompt->ids + text_of_row(g, r) * prompt->count + at,
-             count * sizeof *g->tokens);
+             count * sizeof *g->call.tokens);
     }
     ETX_TRY(call(g, bound, count, at, diag));
     at += count;
@@ -335,9 +310,8 @@ static int64_t pad_of(const generation* g) {
 
 static etx_generation_end end_of(const generation* g, const int64_t* ids,
                                  size_t count) {
-  const etx_token_list ends = g->config->eos_token_id;
-  for (size_t i = 0; i < ends.count; ++i) {
-    if (ids[count - 1] == ends.ids[i]) return ETX_GENERATION_END_TOKEN;
+  if (etx_is_end_token(g->config, ids[count - 1])) {
+    return ETX_GENERATION_END_TOKEN;
   }
   if (etx_stop_strings_found(g->config, &g->hooks->texts, ids, count)) {
     return ETX_GENERATION_STOP_STRING;
@@ -346,23 +320,19 @@ static etx_generation_end end_of(const generation* g, const int64_t* ids,
                                 : ETX_GENERATION_CANCELLED;
 }
 
-static etx_status choose(generation* g, size_t index, int64_t* out_id,
-                         etx_diag* diag) {
-  const size_t vocab = g->generator->vocab_size;
-  const etx_text_so_far text = {.ids = g->texts[index],
-                                .count = g->length,
-                                .prompt_count = g->prompt->count,
-                                .padding = padding_of(g, index),
-                                .max_length = g->max_length};
-  size_t count = 0;
-  etx_logits_process(g->config, &text, g->row, vocab, g->scratch.marks);
-  if (!g->config->do_sample) {
-    return etx_token_argmax(g->row, vocab, out_id, diag);
-  }
-  ETX_TRY(etx_token_candidates(g->config, g->row, vocab, g->scratch.candidates,
-                               &count, diag));
-  *out_id = etx_token_draw(g->scratch.candidates, count, &g->random);
-  return ETX_OK;
+static etx_text_so_far text_so_far(const generation* g, size_t index) {
+  return (etx_text_so_far){.ids = g->texts[index],
+                           .count = g->length,
+                           .prompt_count = g->prompt->count,
+                           .padding = padding_of(g, index),
+                           .max_length = g->max_length};
+}
+
+// The logits of a row, which may be changed.
+static float* copy_logits(generation* g, size_t row) {
+  memcpy(g->row, etx_generator_call_logits(&g->call, row, g->token),
+         g->generator->vocab_size * sizeof *g->row);
+  return g->row;
 }
 
 // Chooses a token for each text. `out_goes_on` is false if all have ended.
@@ -371,12 +341,12 @@ static etx_status step_texts(generation* g, bool* out_goes_on, etx_diag* diag) {
   for (size_t t = 0; t < g->prompt->rows; ++t) {
     etx_generated_text* const found = &g->found[t];
     int64_t* const ids = g->texts[t];
-    g->tokens[t * g->stride] = pad_of(g);
+    g->call.tokens[t * g->stride] = pad_of(g);
     if (found->count != 0) continue;  // it has ended
-    memcpy(g->row, g->logits + t * g->stride * g->logits_stride,
-           g->generator->vocab_size * sizeof *g->row);
-    ETX_TRY(choose(g, t, &ids[g->length], diag));
-    g->tokens[t * g->stride] = ids[g->length];
+    const etx_text_so_far text = text_so_far(g, t);
+    ETX_TRY(etx_token_choose(g->config, &text, copy_logits(g, t * g->stride),
+                             &g->scratch, &ids[g->length], diag));
+    g->call.tokens[t * g->stride] = ids[g->length];
     found->end = end_of(g, ids, g->length + 1);
     if (found->end == ETX_GENERATION_CANCELLED) {
       goes_on = true;
@@ -401,22 +371,20 @@ static void follow_beams(generation* g, size_t text) {
   for (size_t k = 0; k < group->active_count; ++k) {
     const size_t to = text * g->stride + k;
     const size_t from = text * g->stride + group->active[k].parent;
-    memcpy(g->next_table + to * entries, g->table + from * entries,
-           g->length * sizeof *g->table);
-    g->tokens[to] = group->active[k].ids[group->active[k].count - 1];
+    memcpy(g->next_table + to * entries, g->call.table + from * entries,
+           g->length * sizeof *g->call.table);
+    g->call.tokens[to] = group->active[k].ids[group->active[k].count - 1];
   }
 }
 
 static etx_status step_beams(generation* g, bool* out_goes_on, etx_diag* diag) {
-  const size_t vocab = g->generator->vocab_size;
   bool goes_on = false;
   for (size_t t = 0; t < g->prompt->rows; ++t) {
     etx_beam_group* const group = &g->groups[t];
     if (group->is_done) continue;
     for (size_t k = 0; k < group->active_count; ++k) {
-      memcpy(g->row, g->logits + (t * g->stride + k) * g->logits_stride,
-             vocab * sizeof *g->row);
-      ETX_TRY(etx_beam_group_consider(group, k, g->row, &g->scratch, diag));
+      ETX_TRY(etx_beam_group_consider(
+          group, k, copy_logits(g, t * g->stride + k), &g->scratch, diag));
     }
     if (group->step_count == 0) {
       return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
@@ -426,8 +394,8 @@ static etx_status step_beams(generation* g, bool* out_goes_on, etx_diag* diag) {
     follow_beams(g, t);
     goes_on = goes_on || !group->is_done;
   }
-  int64_t* const before = g->table;
-  g->table = g->next_table;
+  int64_t* const before = g->call.table;
+  g->call.table = g->next_table;
   g->next_table = before;
   *out_goes_on = goes_on;
   return ETX_OK;
@@ -455,12 +423,83 @@ static void fill_rows(generation* g) {
     const size_t first = text * g->stride;
     const size_t used = !has_beams(g) ? 1 : g->groups[text].active_count;
     if (used == 0) {
-      g->tokens[r] = pad_of(g);
+      g->call.tokens[r] = pad_of(g);
     } else if (r - first >= used) {
-      g->tokens[r] = g->tokens[first];
+      g->call.tokens[r] = g->call.tokens[first];
     }
   }
 }
+
+// ---- drafts ----
+
+// Asks for a draft that fits: into the text, the caches and a call of verify.
+static etx_status ask_for_draft(generation* g, size_t* out_count,
+                                etx_diag* diag) {
+  const etx_generator* const generator = g->generator;
+  const etx_draft_source* const source = g->prompt->drafts;
+  const etx_text_so_far text = text_so_far(g, 0);
+  const size_t wanted = g->max_length - g->length - 1;  // the last is chosen
+  size_t most = generator->verify.most_tokens - 1;
+  size_t count = 0;
+  *out_count = 0;
+  if (most > wanted) most = wanted;
+  if (most > generator->context_length - g->length) {
+    most = generator->context_length - g->length;
+  }
+  if (most == 0 || generator->verify.least_tokens >
+                       generator->context_length - (g->length - 1)) {
+    return ETX_OK;
+  }
+  ETX_TRY(
+      source->propose(source->context, &text, most, g->draft, &count, diag));
+  if (count > most) count = most;
+  while (*out_count < count && g->draft[*out_count] >= 0 &&
+         (uint64_t)g->draft[*out_count] < generator->vocab_size) {
+    ++*out_count;
+  }
+  return ETX_OK;
+}
+
+// Runs the last token of the text, which is in `tokens`, and a draft.
+static etx_status verify(generation* g, size_t count, etx_diag* diag) {
+  const etx_generator_method* const method = &g->generator->verify;
+  const size_t least = method->least_tokens;
+  const size_t tokens = count + 1 < least ? least : count + 1;
+  const int64_t last = g->texts[0][g->length - 1];
+  for (size_t r = 0; r < g->generator->rows; ++r) {
+    int64_t* const row = g->call.tokens + r * tokens;
+    row[0] = last;
+    for (size_t i = 1; i < tokens; ++i) {
+      row[i] = i <= count ? g->draft[i - 1] : last;
+    }
+  }
+  ETX_TRY(call(g, method, tokens, g->length - 1, diag));
+  g->token = 0;
+  g->draft_count = count;
+  g->drafted += count;
+  return ETX_OK;
+}
+
+// Whether the last token of the text is the one that the draft has there.
+static bool follows_draft(const generation* g) {
+  return g->token < g->draft_count &&
+         g->texts[0][g->length - 1] == g->draft[g->token];
+}
+
+// Makes the logits behind the last token of the texts the next ones.
+static etx_status advance(generation* g, etx_diag* diag) {
+  size_t count = 0;
+  if (follows_draft(g)) {
+    ++g->token;
+    return ETX_OK;
+  }
+  if (g->prompt->drafts != NULL) ETX_TRY(ask_for_draft(g, &count, diag));
+  if (count > 0) return verify(g, count, diag);
+  fill_rows(g);
+  return call(g, &g->generator->decode, 1, g->length - 1, diag);
+}
+
+// ---- all ----
 
 static etx_status loop(generation* g, etx_diag* diag) {
   g->length = g->prompt->count;
@@ -469,13 +508,13 @@ static etx_status loop(generation* g, etx_diag* diag) {
     ETX_TRY(has_beams(g) ? step_beams(g, &goes_on, diag)
                          : step_texts(g, &goes_on, diag));
     ++g->length;
+    if (follows_draft(g)) ++g->accepted;
     if (g->hooks->step != NULL && !g->is_cancelled &&
         !g->hooks->step(g->hooks->context, g->length - g->prompt->count)) {
       g->is_cancelled = true;
     }
     if (!goes_on || g->is_cancelled) return ETX_OK;
-    fill_rows(g);
-    ETX_TRY(call(g, &g->generator->decode, 1, g->length - 1, diag));
+    ETX_TRY(advance(g, diag));
   }
 }
 
@@ -532,7 +571,9 @@ static etx_status generate_all(const etx_generator* generator,
   *out_result = (etx_generation_result){
       .texts = g.found,
       .count = prompt->rows * config->num_return_sequences,
-      .steps = g.length - prompt->count};
+      .steps = g.length - prompt->count,
+      .drafted = g.drafted,
+      .accepted = g.accepted};
   return ETX_OK;
 }
 

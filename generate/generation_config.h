@@ -81,6 +81,16 @@ typedef struct etx_generation_config {
 // Writes the defaults of transformers.
 void etx_generation_config_init(etx_generation_config* config);
 
+// True if the token ends a text.
+static inline bool etx_is_end_token(const etx_generation_config* config,
+                                    int64_t id) {
+  const etx_token_list ends = config->eos_token_id;
+  for (size_t i = 0; i < ends.count; ++i) {
+    if (ends.ids[i] == id) return true;
+  }
+  return false;
+}
+
 // Refuses options out of their range, and ids that are not below `vocab_size`.
 // ETX_BAD_ARGUMENT: the message names the field, what it is and what it may be.
 ETX_MUST_USE etx_status etx_generation_config_check(

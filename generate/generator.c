@@ -15,7 +15,7 @@ static etx_status refuse(const etx_generator_method* bound, const char* what,
 
 // The upper bounds of an input's sizes, if it is int64 of that rank.
 static bool read_input(const etx_generator_method* bound, size_t index,
-                       uint8_t rank, const int32_t** out_sizes) {
+                       uint8_t rank, etx_pte_tensor* out) {
   etx_port_info info;
   if (etx_program_input_at(bound->method->program,
                            etx_pte_plan_name(&bound->method->plan), index,
@@ -25,7 +25,7 @@ static bool read_input(const etx_generator_method* bound, size_t index,
       info.value.as.tensor.rank != rank) {
     return false;
   }
-  *out_sizes = info.value.as.tensor.sizes;
+  *out = info.value.as.tensor;
   return true;
 }
 
@@ -39,7 +39,7 @@ static size_t find(const etx_generator_method* bound, const char* name) {
 }
 
 static etx_status bind_optional(etx_generator_method* bound, etx_diag* diag) {
-  const int32_t* sizes = NULL;
+  etx_pte_tensor input;
   const size_t expected = 2 + (bound->padding != SIZE_MAX ? 1u : 0u) +
                           (bound->beam_rows != SIZE_MAX ? 1u : 0u);
   if (bound->method->input_count != expected) {
@@ -49,16 +49,16 @@ static etx_status bind_optional(etx_generator_method* bound, etx_diag* diag) {
                   diag);
   }
   if (bound->padding != SIZE_MAX &&
-      (!read_input(bound, bound->padding, 1, &sizes) ||
-       (size_t)sizes[0] != bound->rows)) {
+      (!read_input(bound, bound->padding, 1, &input) ||
+       (size_t)input.sizes[0] != bound->rows)) {
     return refuse(bound, "padding is not int64 [B]", diag);
   }
   if (bound->beam_rows == SIZE_MAX) return ETX_OK;
-  if (!read_input(bound, bound->beam_rows, 2, &sizes) ||
-      (size_t)sizes[0] != bound->rows) {
+  if (!read_input(bound, bound->beam_rows, 2, &input) ||
+      (size_t)input.sizes[0] != bound->rows) {
     return refuse(bound, "beam_rows is not int64 [B, L]", diag);
   }
-  bound->most_entries = (size_t)sizes[1];
+  bound->most_entries = (size_t)input.sizes[1];
   return ETX_OK;
 }
 
@@ -76,28 +76,32 @@ static etx_status bind_logits(etx_generator_method* bound, etx_diag* diag) {
                   diag);
   }
   bound->vocab_size = (size_t)tensor->sizes[tensor->rank - 1];
+  bound->has_all_logits =
+      tensor->rank == 3 && (size_t)tensor->sizes[1] == bound->most_tokens;
   return ETX_OK;
 }
 
 static etx_status bind_method(etx_generator_method* bound, etx_method* method,
                               etx_diag* diag) {
-  const int32_t* sizes = NULL;
+  etx_pte_tensor input;
   *bound = (etx_generator_method){.method = method};
   bound->input_ids = find(bound, "input_ids");
   bound->position = find(bound, "position");
   bound->padding = find(bound, "padding");
   bound->beam_rows = find(bound, "beam_rows");
   if (bound->position == SIZE_MAX ||
-      !read_input(bound, bound->position, 1, &sizes)) {
+      !read_input(bound, bound->position, 1, &input)) {
     return refuse(bound, "it has no input position, int64 [1]", diag);
   }
   if (bound->input_ids == SIZE_MAX ||
-      !read_input(bound, bound->input_ids, 2, &sizes) || sizes[0] < 1 ||
-      sizes[1] < 1) {
+      !read_input(bound, bound->input_ids, 2, &input) || input.sizes[0] < 1 ||
+      input.sizes[1] < 1) {
     return refuse(bound, "it has no input input_ids, int64 [B, S]", diag);
   }
-  bound->rows = (size_t)sizes[0];
-  bound->most_tokens = (size_t)sizes[1];
+  bound->rows = (size_t)input.sizes[0];
+  bound->most_tokens = (size_t)input.sizes[1];
+  bound->least_tokens =
+      input.dynamism == ETX_PTE_STATIC ? bound->most_tokens : 1;
   ETX_TRY(bind_optional(bound, diag));
   return bind_logits(bound, diag);
 }
@@ -165,6 +169,16 @@ static void read_context_length(etx_generator* generator) {
   }
 }
 
+static etx_status check_sizes(const etx_generator_method* bound,
+                              const etx_generator_method* decode,
+                              etx_diag* diag) {
+  if (bound->rows == decode->rows && bound->vocab_size == decode->vocab_size &&
+      bound->most_entries == decode->most_entries) {
+    return ETX_OK;
+  }
+  return refuse(bound, "its sizes are not those of decode", diag);
+}
+
 static etx_status init_generator(etx_generator* generator, etx_method* prefill,
                                  etx_method* decode, etx_diag* diag) {
   *generator = (etx_generator){.eos_count = 0};
@@ -172,12 +186,7 @@ static etx_status init_generator(etx_generator* generator, etx_method* prefill,
   ETX_TRY(bind_method(bound, decode, diag));
   if (prefill != NULL) {
     ETX_TRY(bind_method(&generator->prefill, prefill, diag));
-    if (generator->prefill.rows != bound->rows ||
-        generator->prefill.vocab_size != bound->vocab_size ||
-        generator->prefill.most_entries != bound->most_entries) {
-      return refuse(&generator->prefill, "its sizes are not those of the other",
-                    diag);
-    }
+    ETX_TRY(check_sizes(&generator->prefill, bound, diag));
   }
   generator->rows = bound->rows;
   generator->vocab_size = bound->vocab_size;
@@ -188,6 +197,24 @@ static etx_status init_generator(etx_generator* generator, etx_method* prefill,
 etx_status etx_generator_init(etx_generator* generator, etx_method* prefill,
                               etx_method* decode, etx_diag* diag) {
   return etx_diag_seal(diag, init_generator(generator, prefill, decode, diag));
+}
+
+static etx_status add_verify(etx_generator* generator, etx_method* method,
+                             etx_diag* diag) {
+  etx_generator_method bound;
+  ETX_TRY(bind_method(&bound, method, diag));
+  ETX_TRY(check_sizes(&bound, &generator->decode, diag));
+  if (!bound.has_all_logits || bound.most_tokens < 2) {
+    return refuse(&bound, "it has no logits [B, S, V] of two tokens or more",
+                  diag);
+  }
+  generator->verify = bound;
+  return ETX_OK;
+}
+
+etx_status etx_generator_add_verify(etx_generator* generator,
+                                    etx_method* verify, etx_diag* diag) {
+  return etx_diag_seal(diag, add_verify(generator, verify, diag));
 }
 
 void etx_generator_defaults(const etx_generator* generator,

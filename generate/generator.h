@@ -21,6 +21,10 @@
 // second form the last token counts. Rows that no text needs repeat another
 // one.
 //
+// `verify`, for drafts (draft_source.h), takes S tokens and has logits
+// [B, S, V]. It stores their entries by position, as the others do, so that
+// those of tokens that are not kept are written again.
+//
 // Ownership  methods, config and prompt are borrowed; all memory is one
 //            block of the caller's. The methods' inputs lie in it after the
 //            call, so they are set again before another run.
@@ -29,8 +33,9 @@
 #ifndef ETX_GENERATE_GENERATOR_H
 #define ETX_GENERATE_GENERATOR_H
 
-#include "generate/beam_group.h"
+#include "generate/draft_source.h"
 #include "generate/program_tokens.h"
+#include "generate/stop_strings.h"
 #include "runtime/method.h"
 
 // A method and the positions of its inputs.
@@ -41,16 +46,19 @@ typedef struct etx_generator_method {
   size_t padding;       // the same of padding; SIZE_MAX: it has none
   size_t beam_rows;     // the same of beam_rows; SIZE_MAX: it has none
   size_t rows;          // B
+  size_t least_tokens;  // the smallest S: 1, or the only one
   size_t most_tokens;   // the largest S
   size_t most_entries;  // L, of beam_rows; 0 without it
   size_t vocab_size;    // V
+  bool has_all_logits;  // its logits are [B, S, V]
 } etx_generator_method;
 
-// The two methods and what they take. Fields may be read; only functions here
+// The methods and what they take. Fields may be read; only functions here
 // write them.
 typedef struct etx_generator {
   etx_generator_method prefill;  // its method may be NULL
   etx_generator_method decode;   // method of one token
+  etx_generator_method verify;   // its method may be NULL
   size_t rows;                   // B
   size_t vocab_size;             // V
   size_t context_length;  // positions of the caches; SIZE_MAX: not stated
@@ -65,6 +73,13 @@ typedef struct etx_generator {
 ETX_MUST_USE etx_status etx_generator_init(etx_generator* generator,
                                            etx_method* prefill,
                                            etx_method* decode, etx_diag* diag);
+
+// Adds the method that checks drafts, which is loaded and outlives the
+// generator. ETX_BAD_ARGUMENT: it does not have the form above, or other sizes
+// than the generator has.
+ETX_MUST_USE etx_status etx_generator_add_verify(etx_generator* generator,
+                                                 etx_method* verify,
+                                                 etx_diag* diag);
 
 // Sets what the program's constant methods state: eos_token_id from
 // get_eos_ids, pad_token_id from get_pad_id, suppress_tokens and
@@ -95,6 +110,9 @@ typedef struct etx_generation_prompt {
   size_t row_stride;    // rows of the methods from one text to the next, as
                         // their encoder laid them out; 0: num_beams
   const etx_generation_hooks* hooks;  // called meanwhile; NULL: none
+  // Guesses tokens, which `verify` checks; NULL: none. For one text without
+  // beams; the text is the same as without.
+  const etx_draft_source* drafts;
 } etx_generation_prompt;
 
 // Why a text ended.
@@ -118,6 +136,8 @@ typedef struct etx_generation_result {
   const etx_generated_text* texts;  // in the caller's block
   size_t count;                     // of texts
   size_t steps;                     // tokens that were chosen one after another
+  size_t drafted;                   // tokens of drafts that were checked
+  size_t accepted;                  // how many of them the text has
 } etx_generation_result;
 
 // Bytes of the block for etx_generate. ETX_BAD_ARGUMENT, ETX_OUT_OF_RANGE: the
@@ -129,7 +149,8 @@ ETX_MUST_USE etx_status etx_generate_needed(const etx_generator* generator,
 
 // Generates. After it returns, also after a cancellation,
 // the session may be used for anything; its caches hold all tokens of the texts
-// but the last, without beams, and those of the prompt with beams.
+// but the last, without beams, and those of the prompt with beams. Entries
+// behind them may be those of drafts, which the next call writes again.
 // ETX_OUT_OF_MEMORY: `memory`, aligned to 16, has fewer bytes than
 // etx_generate_needed states; for the rest see there and etx_method_run.
 ETX_MUST_USE etx_status etx_generate(const etx_generator* generator,

@@ -22,9 +22,11 @@
 extern "C" {
 #endif
 
+#include "generate/assistant.h"
 #include "generate/generator.h"
 #include "generate/program_tokenizer.h"
 #include "generate/program_tokens.h"
+#include "generate/prompt_lookup.h"
 #include "runtime/future.h"
 #include "runtime/kernel_library.h"
 #include "runtime/memories.h"

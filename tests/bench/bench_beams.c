@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   }
   float* const logits = take(vocab * sizeof *logits);
   float* const row = take(vocab * sizeof *row);
-  const etx_beam_scratch scratch = {
+  const etx_choice_scratch scratch = {
       vocab, take(etx_logits_process_needed(vocab)), NULL, NULL};
   etx_beam_group_start(&group, prompt, 0);
   etx_diag_init(&diag);

@@ -32,7 +32,7 @@ class Weights(torch.nn.Module):
 
 
 class Cached(torch.nn.Module):
-    """The program: `prefill` and `decode` over a cache of `rows` rows."""
+    """The program: `prefill`, `decode` and `verify` over a cache of `rows` rows."""
 
     def __init__(self, seed: int, rows: int, beams: int) -> None:
         super().__init__()
@@ -61,8 +61,18 @@ class Cached(torch.nn.Module):
         return self.step(input_ids, position, padding, beam_rows)
 
 
-def plan(path, seed: int, rows: int = 1, beams: int = 1, most: int = 6, ends=END) -> etx.Program:
-    """A program for `rows` rows, whose prefill takes up to `most` tokens."""
+    def verify(self, input_ids, position, padding=None, beam_rows=None):
+        # Entries behind a token are younger than it, and do not count.
+        ends = range(1, input_ids.shape[1] + 1)
+        each = [self.step(input_ids[:, :end], position, padding, beam_rows) for end in ends]
+        return torch.stack(each, 1)
+
+
+def plan(
+    path, seed: int, rows: int = 1, beams: int = 1, most: int = 6, ends=END, verified: int = 0
+) -> etx.Program:
+    """A program for `rows` rows, whose prefill takes up to `most` tokens, and whose
+    verify takes `verified`."""
     model = Cached(seed, rows, beams).eval()
 
     def inputs(count, names):
@@ -82,6 +92,7 @@ def plan(path, seed: int, rows: int = 1, beams: int = 1, most: int = 6, ends=END
         {
             "prefill": inputs(3, {1: Dim("count", max=most)}),
             "decode": inputs(1, {}),
+            **({"verify": inputs(verified, {})} if verified else {}),
         },
         constants={"get_eos_ids": ends, "get_max_context_len": LENGTH, "get_vocab_size": VOCAB},
     ).plan(path)

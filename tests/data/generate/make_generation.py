@@ -6,7 +6,8 @@
 writes beside itself
     sampling_cases.def   options, logits, and the probabilities that transformers leaves
     search_cases.def     prompts and the texts that transformers' searches find
-    small_language.pte   the program of tests/python/generation_models.py, for 8 rows
+    small_language.pte   the program of tests/python/generation_models.py, for 8 rows,
+                         with `verify` of 4 tokens
 The unit tests of generate/ include the lists and load the program.
 """
 
@@ -120,7 +121,7 @@ def main() -> None:
     note = "// Written by make_generation.py.\n\n"
     (FOLDER / "sampling_cases.def").write_text(note + "\n\n".join(sampling_cases(60)) + "\n")
     (FOLDER / "search_cases.def").write_text(note + "\n\n".join(search_cases(24)) + "\n")
-    models.plan(FOLDER / "small_language.pte", 1, rows=8, beams=4)
+    models.plan(FOLDER / "small_language.pte", 1, rows=8, beams=4, verified=4)
 
 
 if __name__ == "__main__":

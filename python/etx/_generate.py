@@ -52,12 +52,16 @@ class GenerateOutput:
       lengths: tokens of each text, without padding behind it.
       ends: why each text ended: "end_token", "stop_string", "length" or
         "cancelled".
+      drafted: tokens of drafts that the program checked.
+      accepted: how many of them the text has.
     """
 
     sequences: np.ndarray
     sequences_scores: np.ndarray
     lengths: tuple[int, ...]
     ends: tuple[str, ...]
+    drafted: int = 0
+    accepted: int = 0
 
 
 def _ids(value: Any, name: str) -> bytes:
@@ -211,7 +215,55 @@ def _stream(streamer: Any, on_token: Any, ids: np.ndarray) -> Callable[[int, int
     return token
 
 
-def _as_output(found: Sequence[tuple[bytes, float, str]], pad: int) -> GenerateOutput:
+def _drafts(
+    assistant_model: Session | None,
+    num_assistant_tokens: int,
+    prompt_lookup_num_tokens: int,
+    max_matching_ngram_size: int,
+    draft_tokens: Callable[[np.ndarray, int], Iterable[int]] | None,
+) -> tuple[Any, ...]:
+    """Where drafts come from, as the extension takes it."""
+    numbers = {
+        "num_assistant_tokens": num_assistant_tokens,
+        "prompt_lookup_num_tokens": prompt_lookup_num_tokens,
+        "max_matching_ngram_size": max_matching_ngram_size,
+    }
+    for name, value in numbers.items():
+        _number(name, value, int)
+    given = [
+        name
+        for name, value in (
+            ("assistant_model", assistant_model),
+            ("prompt_lookup_num_tokens", prompt_lookup_num_tokens or None),
+            ("draft_tokens", draft_tokens),
+        )
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise _errors.ArgumentError(f"{' and '.join(given)} are given, expected one source of drafts")
+    if assistant_model is not None:
+        methods = assistant_model.methods
+        if "decode" not in methods:
+            raise _errors.ArgumentError(
+                "assistant_model is no session of a program with the methods prefill and decode"
+            )
+        return ("assistant", methods.get("prefill"), methods["decode"], num_assistant_tokens)
+    if prompt_lookup_num_tokens:
+        return ("lookup", prompt_lookup_num_tokens, max_matching_ngram_size)
+    if draft_tokens is None:
+        return ()
+    propose = draft_tokens
+
+    def function(ids: bytes, most: int) -> bytes:
+        return _ids(list(propose(np.frombuffer(ids, np.int64), most)), "draft_tokens")
+
+    return ("function", function)
+
+
+def _as_output(
+    result: tuple[Sequence[tuple[bytes, float, str]], int, int], pad: int
+) -> GenerateOutput:
+    found, drafted, accepted = result
     texts = [np.frombuffer(ids, dtype=np.int64) for ids, _, _ in found]
     longest = max(len(ids) for ids in texts)
     sequences = np.full((len(texts), longest), pad, dtype=np.int64)
@@ -222,6 +274,8 @@ def _as_output(found: Sequence[tuple[bytes, float, str]], pad: int) -> GenerateO
         np.array([score for _, score, _ in found]),
         tuple(len(ids) for ids in texts),
         tuple(end for _, _, end in found),
+        drafted,
+        accepted,
     )
 
 
@@ -250,10 +304,22 @@ def generate(
     streamer: Any = None,
     on_token: Callable[[int, int], Any] | None = None,
     return_dict_in_generate: bool = False,
+    assistant_model: Session | None = None,
+    num_assistant_tokens: int = 0,
+    prompt_lookup_num_tokens: int = 0,
+    max_matching_ngram_size: int = 2,
+    draft_tokens: Callable[[np.ndarray, int], Iterable[int]] | None = None,
     **options: Any,
 ) -> np.ndarray | GenerateOutput:
     """See `Session.generate`."""
     read = read_options(options)
+    drafts = _drafts(
+        assistant_model,
+        num_assistant_tokens,
+        prompt_lookup_num_tokens,
+        max_matching_ngram_size,
+        draft_tokens,
+    )
     methods = session.program.methods
     stride = 0
     if "encode" in methods:
@@ -276,12 +342,16 @@ def generate(
     if max_length is not None and "max_new_tokens" not in read:
         read["max_new_tokens"] = max(0, int(max_length) - ids.shape[1])
     found = _runtime.generate(
-        session.methods["prefill"] if "prefill" in methods else None,
-        session.methods["decode"],
+        (
+            session.methods["prefill"] if "prefill" in methods else None,
+            session.methods["decode"],
+            session.methods["verify"] if drafts and "verify" in methods else None,
+        ),
         (ids.tobytes(), len(ids), padding.tobytes(), cached_tokens, stride),
         read,
         _stream(streamer, on_token, ids),
         None if tokenizer is None else _texts_of(tokenizer),
+        drafts,
     )
     if streamer is not None:
         streamer.end()

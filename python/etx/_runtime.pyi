@@ -61,10 +61,11 @@ class File:
     def close(self) -> None: ...
 
 def generate(
-    prefill: Method | None, decode: Method, prompt: tuple[bytes, int, bytes, int, int],
+    methods: tuple[Method | None, Method, Method | None],
+    prompt: tuple[bytes, int, bytes, int, int],
     options: dict[str, Any], token: Callable[[int, int], Any] | None,
-    text_of: Callable[[int], bytes] | None, /,
-) -> list[tuple[bytes, float, str]]: ...
+    text_of: Callable[[int], bytes] | None, drafts: tuple[Any, ...], /,
+) -> tuple[list[tuple[bytes, float, str]], int, int]: ...
 def sample(
     options: dict[str, Any], logits: bytes, ids: bytes, prompt_count: int,
     max_length: int, first_draw: int, draws: int, /,

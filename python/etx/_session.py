@@ -214,6 +214,16 @@ class Session:
           cached_tokens: tokens at the start of `input_ids` that the session's caches
             hold already, from an earlier call or a restored snapshot.
           return_dict_in_generate: return a GenerateOutput.
+          assistant_model: a session of a smaller program with the same tokenizer, whose
+            tokens this program checks, several in one call of its method `verify`
+            (`etx.hf.export(..., verify=8)`). The text is the same, and is there sooner
+            if most of them are right. For one text without beams.
+          num_assistant_tokens: tokens at a time; 0: as many as `verify` takes.
+          prompt_lookup_num_tokens, max_matching_ngram_size: instead of a smaller
+            program, tokens that follow an earlier place of the last ones (2 at most, by
+            default) in prompt and text: for answers that quote the prompt.
+          draft_tokens: instead, a function from (ids so far, most) to at most so many
+            tokens that may follow.
 
         Returns:
           The prompt and its continuation, or what the decoder wrote, as int64

@@ -6,6 +6,7 @@
 
 #include "generate/generator.h"
 #include "python/native/native_internal.h"
+#include "python/native/py_drafts.h"
 
 // Lists of the options that are of the caller's bytes.
 typedef struct option_lists {
@@ -255,7 +256,7 @@ static PyObject* text_as_tuple(const etx_generated_text* text) {
                        text->score, ends[text->end]);
 }
 
-static PyObject* result_as_list(const etx_generation_result* result) {
+static PyObject* texts_as_list(const etx_generation_result* result) {
   PyObject* const list = PyList_New(0);
   for (size_t i = 0; list != NULL && i < result->count; ++i) {
     PyObject* const item = text_as_tuple(&result->texts[i]);
@@ -269,12 +270,23 @@ static PyObject* result_as_list(const etx_generation_result* result) {
   return list;
 }
 
+// (texts, tokens of drafts, how many of them were accepted)
+static PyObject* result_as_tuple(const etx_generation_result* result) {
+  PyObject* const texts = texts_as_list(result);
+  return texts == NULL
+             ? NULL
+             : Py_BuildValue("Nnn", texts, (Py_ssize_t)result->drafted,
+                             (Py_ssize_t)result->accepted);
+}
+
 // ---- generate ----
 
 typedef struct generate_call {
   etx_py_method* prefill;  // NULL: none
   etx_py_method* decode;
+  etx_py_method* verify;  // NULL: none
   PyObject* options;
+  PyObject* drafts;  // of etx_py_drafts_open
   etx_generation_prompt prompt;
   python_hooks hooks;
   etx_generator generator;
@@ -296,14 +308,14 @@ static PyObject* run_in(generate_call* call, etx_diag* diag) {
   if (block == NULL) return PyErr_NoMemory();
   const size_t skip = -(uintptr_t)block % ETX_MEMORY_ALIGNMENT;
   const etx_bytes_mut memory = {(uint8_t*)block + skip, bytes};
-  etx_generation_result result = {NULL, 0, 0};
+  etx_generation_result result = {.texts = NULL};
   call->hooks.thread = PyEval_SaveThread();
   status = etx_generate(&call->generator, &call->config, &call->prompt, memory,
                         &result, diag);
   PyEval_RestoreThread(call->hooks.thread);
   PyObject* found = NULL;
   if (PyErr_Occurred() == NULL) {
-    found = status == ETX_OK ? result_as_list(&result)
+    found = status == ETX_OK ? result_as_tuple(&result)
                              : etx_py_fail(status, diag, call->decode->place);
   }
   Py_XDECREF(call->hooks.bytes);
@@ -311,17 +323,33 @@ static PyObject* run_in(generate_call* call, etx_diag* diag) {
   return found;
 }
 
+static PyObject* run_with_drafts(generate_call* call, etx_diag* diag) {
+  etx_py_drafts drafts;
+  PyObject* found = NULL;
+  if (etx_py_drafts_open(&drafts, call->drafts, &call->config,
+                         &call->hooks.thread)) {
+    if (drafts.source.propose != NULL) call->prompt.drafts = &drafts.source;
+    found = run_in(call, diag);
+  }
+  etx_py_drafts_close(&drafts);
+  return found;
+}
+
 static PyObject* run_with(generate_call* call, option_lists* lists) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_generation_config_init(&call->config);
-  const etx_status status = etx_generator_init(
+  etx_status status = etx_generator_init(
       &call->generator, call->prefill == NULL ? NULL : call->prefill->method,
       call->decode->method, &diag);
+  if (status == ETX_OK && call->verify != NULL) {
+    status =
+        etx_generator_add_verify(&call->generator, call->verify->method, &diag);
+  }
   if (status != ETX_OK) return etx_py_fail(status, &diag, call->decode->place);
   etx_generator_defaults(&call->generator, &call->config);
   if (!read_options(call->options, &call->config, lists)) return NULL;
-  return run_in(call, &diag);
+  return run_with_drafts(call, &diag);
 }
 
 static bool read_prompt(PyObject* tuple, etx_generation_prompt* out) {
@@ -349,23 +377,27 @@ static bool read_prompt(PyObject* tuple, etx_generation_prompt* out) {
 }
 
 PyObject* etx_py_generate(PyObject* module, PyObject* args) {
-  PyObject *prefill = NULL, *decode = NULL, *prompt = NULL;
+  PyObject *prefill = NULL, *decode = NULL, *verify = NULL, *prompt = NULL;
   generate_call call = {.prefill = NULL};
   option_lists lists = {NULL, NULL, NULL};
   (void)module;
-  if (!PyArg_ParseTuple(args, "OO!O!O!OO", &prefill, etx_py_method_type,
-                        &decode, &PyTuple_Type, &prompt, &PyDict_Type,
-                        &call.options, &call.hooks.token,
-                        &call.hooks.text_of) ||
+  if (!PyArg_ParseTuple(args, "(OO!O)O!O!OOO!", &prefill, etx_py_method_type,
+                        &decode, &verify, &PyTuple_Type, &prompt, &PyDict_Type,
+                        &call.options, &call.hooks.token, &call.hooks.text_of,
+                        &PyTuple_Type, &call.drafts) ||
       !read_prompt(prompt, &call.prompt)) {
     return NULL;
   }
   if (PyObject_TypeCheck(prefill, etx_py_method_type)) {
     call.prefill = (etx_py_method*)prefill;
   }
+  if (PyObject_TypeCheck(verify, etx_py_method_type)) {
+    call.verify = (etx_py_method*)verify;
+  }
   call.decode = (etx_py_method*)decode;
   etx_py_session* const session = call.decode->session;
-  if (call.prefill != NULL && call.prefill->session != session) {
+  if ((call.prefill != NULL && call.prefill->session != session) ||
+      (call.verify != NULL && call.verify->session != session)) {
     return etx_py_refuse(ETX_BAD_ARGUMENT, NULL,
                          "the methods are of different sessions");
   }

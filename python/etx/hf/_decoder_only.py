@@ -24,7 +24,7 @@ class Sizes:
       beams: rows of the decoder for each text.
       length: positions of the caches.
       prompt: most tokens of one call of `prefill` or `encode`.
-      verify: tokens of one call of `verify`; 0: no such method.
+      verify: most tokens of one call of `verify`; 0: no such method.
       is_continuous: each row of the decoder is at a position of its own.
     """
 
@@ -136,7 +136,7 @@ class DecoderOnly(torch.nn.Module):
         return self._run(input_ids, position, padding, beam_rows, 1)[:, -1]
 
     def verify(self, input_ids, position, padding=None, beam_rows=None):
-        return self._run(input_ids, position, padding, beam_rows, self.sizes.verify)
+        return self._run(input_ids, position, padding, beam_rows, 0)
 
     def compared(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of two texts' ends: by the methods, and by the model without a cache."""
@@ -171,5 +171,8 @@ class DecoderOnly(torch.nn.Module):
             prompt = MethodArg(prompt, {1: Dim("length", min=1, max=sizes.prompt)})
         methods = {"prefill": {"input_ids": prompt, **rest}, "decode": {"input_ids": tokens(1), **rest}}
         if sizes.verify:
-            methods["verify"] = {"input_ids": tokens(sizes.verify), **rest}
+            drafted: Any = tokens(sizes.verify)
+            if sizes.verify > 1:
+                drafted = MethodArg(drafted, {1: Dim("drafted", min=1, max=sizes.verify)})
+            methods["verify"] = {"input_ids": drafted, **rest}
         return methods

@@ -293,7 +293,8 @@ def export(
         "continuous", of text generation: each row of a batch is at a position of its
         own, so that a text may start while others go on. etx.serving runs such programs.
       beams: rows of the decoder for each text, for beam search.
-      verify: tokens of each call of a method `verify`, for speculative decoding.
+      verify: most tokens of a call of the method `verify`, one more than a draft has
+        (`Session.generate(assistant_model=...)`). Default: 0, no such method.
       dtype: "float32", "bfloat16" or "float16": of weights, caches and computation.
         Logits are float32. Default: that of the model.
       quantize: how `plan` stores weights, such as "int8".

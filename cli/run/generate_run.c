@@ -133,15 +133,24 @@ static etx_status decoder_start(const etx_run_session* session, etx_pool* pool,
 
 // ---- texts ----
 
-static etx_status open_generator(etx_run_session* session,
-                                 etx_generator* generator, etx_diag* diag) {
+etx_status etx_generate_run_open(etx_run_session* session,
+                                 etx_generator* out_generator, etx_diag* diag) {
   etx_method* prefill = NULL;
   etx_method* decode = NULL;
   ETX_TRY(etx_run_session_method(session, "decode", &decode, diag));
   if (has_method(session, "prefill")) {
     ETX_TRY(etx_run_session_method(session, "prefill", &prefill, diag));
   }
-  return etx_generator_init(generator, prefill, decode, diag);
+  return etx_generator_init(out_generator, prefill, decode, diag);
+}
+
+// Without this method etx_generate says what to do.
+static etx_status add_verify(etx_run_session* session, etx_generator* generator,
+                             etx_diag* diag) {
+  etx_method* verify = NULL;
+  if (!has_method(session, "verify")) return ETX_OK;
+  ETX_TRY(etx_run_session_method(session, "verify", &verify, diag));
+  return etx_generator_add_verify(generator, verify, diag);
 }
 
 etx_status etx_generate_run_all(etx_run_session* session,
@@ -158,7 +167,8 @@ etx_status etx_generate_run_all(etx_run_session* session,
   }
   // The lists of the program are borrowed from the generator.
   etx_generation_config config = run->config;
-  ETX_TRY(open_generator(session, generator, diag));
+  ETX_TRY(etx_generate_run_open(session, generator, diag));
+  if (run->drafts != NULL) ETX_TRY(add_verify(session, generator, diag));
   etx_generator_defaults(generator, &config);
   if (run->config.eos_token_id.count != 0) {
     config.eos_token_id = run->config.eos_token_id;
@@ -174,7 +184,9 @@ etx_status etx_generate_run_all(etx_run_session* session,
                                         .count = start.count,
                                         .cached_count = run->cached_count,
                                         .row_stride = stride,
-                                        .hooks = run->hooks};
+                                        .hooks = run->hooks,
+                                        .drafts = run->drafts};
+  if (run->assistant != NULL) run->assistant->config = &config;
   ETX_TRY(etx_generate_needed(generator, &config, &prompt, &bytes, diag));
   uint8_t* const memory = etx_pool_take(pool, bytes);
   if (memory == NULL) {

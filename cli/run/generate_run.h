@@ -6,7 +6,7 @@
 
 #include "cli/run/run_session.h"
 #include "exporter/host/host_memory.h"
-#include "generate/generator.h"
+#include "generate/assistant.h"
 
 // What to generate. Lists of the configuration that are empty are what the
 // program states; see etx_generation_config.
@@ -19,7 +19,15 @@ typedef struct etx_generate_run {
   etx_token_list decoder_start;       // what a decoder behind an encoder begins
                                       // with; empty: what the program states
   const etx_generation_hooks* hooks;  // called meanwhile
+  const etx_draft_source* drafts;     // NULL: none
+  etx_assistant* assistant;  // that makes them, with the same configuration;
+                             // NULL: none does
 } etx_generate_run;
+
+// The generator of a session, with `prefill` if it has this method.
+ETX_MUST_USE etx_status etx_generate_run_open(etx_run_session* session,
+                                              etx_generator* out_generator,
+                                              etx_diag* diag);
 
 // The input of `encode` for sound: samples (input_values) or features of them
 // (input_features).

@@ -13,6 +13,7 @@ typedef struct answer_printer {
   etx_bytes_mut memory;  // of the stream
   bool is_printed;       // false: standard output failed
   size_t count;          // tokens so far
+  const etx_generation_result* result;
 } answer_printer;
 
 static bool has_beams(const etx_text_answer* answer) {
@@ -115,6 +116,13 @@ static bool print_json(const answer_printer* printer,
   if (has_beams(printer->answer)) {
     json_object_set_new(object, "score", etx_json_real(found->score));
   }
+  if (printer->answer->run.drafts != NULL) {
+    const etx_generation_result* const result = printer->result;
+    json_object_set_new(object, "drafted",
+                        json_integer((json_int_t)result->drafted));
+    json_object_set_new(object, "accepted",
+                        json_integer((json_int_t)result->accepted));
+  }
   return print_object(object);
 }
 
@@ -183,14 +191,15 @@ static etx_status open_stream(answer_printer* printer, etx_pool* pool,
 
 etx_exit etx_text_answer_run(etx_text_answer* answer, etx_pool* pool,
                              etx_text_answer_tokens* out_tokens) {
-  answer_printer printer = {.answer = answer, .is_printed = true};
+  etx_generation_result result = {.texts = NULL};
+  answer_printer printer = {
+      .answer = answer, .is_printed = true, .result = &result};
   const etx_generation_hooks hooks = {
       .token = on_token,
       .step = on_step,
       .context = &printer,
       .texts = {has_text(answer) ? etx_text_model_text_of : NULL,
                 answer->model}};
-  etx_generation_result result = {NULL, 0, 0};
   size_t start = 0;
   etx_diag diag;
   etx_diag_init(&diag);

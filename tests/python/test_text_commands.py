@@ -146,6 +146,33 @@ def test_a_prompt_is_continued_as_by_transformers(talker, prompt):
     assert wanted.startswith("".join(token["text"] for token in tokens))
 
 
+def test_drafts_do_not_change_a_text(talker, tmp_path):
+    _, model, tokenizer = talker
+    large = planned(model, tmp_path, tokenizer, max_length=128, max_prompt=16, verify=5)
+    (tmp_path / "small").mkdir()
+    small = planned(varied(llama(tokenizer), 11), tmp_path / "small", tokenizer, max_length=128)
+    prompt = TEXTS[0]
+    ids = tokenizer(prompt, return_tensors="pt").input_ids
+    new = answer(model, ids)[ids.shape[1]:]
+    for options in (
+        ("--assistant-model", small, "--num-assistant-tokens", 3),
+        ("--prompt-lookup-num-tokens", 4, "--max-matching-ngram-size", 1),
+    ):
+        *tokens, last = lines("generate", large, "-n", STEPS, "--prompt", prompt, *options)
+        assert [token["token"] for token in tokens] == new == last["ids"]
+        assert 0 <= last["accepted"] <= last["drafted"]
+    assert last["drafted"] > 0
+    # A chat continues with what the caches of both programs hold.
+    chat = ("chat", large, "--template", "chatml", "-n", 8)
+    messages = "One?\nAnd two?\n"
+    assert run(*chat, "--assistant-model", small, text=messages) == run(*chat, text=messages)
+    both = ("--assistant-model", small, "--prompt-lookup-num-tokens", 2)
+    assert "one source of drafts" in run("generate", large, "--prompt", "x", *both, code=2)
+    missing = run("generate", small, "--prompt", "x", "--prompt-lookup-num-tokens", 2, code=5)
+    assert "verify=8" in missing
+    assert "no/such.pte" in run("generate", large, "--prompt", "x", "--assistant-model", "no/such.pte", code=2)
+
+
 def test_beams_and_stop_strings_are_those_of_transformers(talker):
     path, model, tokenizer = talker
     ids = tokenizer(TEXTS[0], return_tensors="pt").input_ids

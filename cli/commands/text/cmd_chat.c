@@ -11,6 +11,7 @@
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
 #include "cli/text/chat_family.h"
+#include "cli/text/draft_options.h"
 #include "cli/text/interrupt.h"
 #include "cli/text/prompt_text.h"
 #include "cli/text/text_command.h"
@@ -40,6 +41,7 @@ typedef struct chat_options {
   const char* system;
   const char* family;
   etx_generation_options generation;
+  etx_draft_options drafts;
 } chat_options;
 
 typedef struct chat_session {
@@ -49,6 +51,7 @@ typedef struct chat_session {
   etx_chat chat;
   size_t message_capacity;
   etx_text_answer answer;
+  etx_drafts drafts;
   int64_t* cached;  // tokens that the caches hold
   size_t cached_count, cached_capacity;
 } chat_session;
@@ -255,7 +258,13 @@ static etx_exit chat(void* context) {
   }
   status = open_chat(c, &diag);
   if (status == ETX_OK) status = add_end(c, &diag);
-  return status == ETX_OK ? talk(c) : report(c, status, &diag);
+  if (status != ETX_OK) return report(c, status, &diag);
+  etx_exit code =
+      etx_drafts_open(&c->drafts, "chat", &c->options->drafts,
+                      c->program.threads, &c->model.pool, &c->answer.run);
+  if (code == ETX_EXIT_DONE) code = talk(c);
+  etx_drafts_close(&c->drafts);
+  return code;
 }
 
 int etx_cmd_chat(int argc, char** argv) {
@@ -275,7 +284,8 @@ int etx_cmd_chat(int argc, char** argv) {
                       ETX_TEXT("template", 0, "NAME",
                                "how chats are written: chatml, llama3, ...; "
                                "a wrong name lists all",
-                               &options.family)),
+                               &options.family),
+                      ETX_DRAFT_OPTION_ROWS(&options.drafts)),
           rows),
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);

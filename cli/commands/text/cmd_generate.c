@@ -7,6 +7,7 @@
 #include "cli/base/exit_code.h"
 #include "cli/base/options.h"
 #include "cli/commands/text/text_commands.h"
+#include "cli/text/draft_options.h"
 #include "cli/text/interrupt.h"
 #include "cli/text/prompt_text.h"
 #include "cli/text/text_command.h"
@@ -31,13 +32,15 @@ static const char examples[] =
     "  etx generate model.pte --prompt 'Once upon a time' -n 100\n"
     "  etx generate model.pte --do-sample --temperature 0.8 --seed 7 < "
     "prompt.txt\n"
-    "  etx generate model.pte --ids 1,15043,29892 --num-beams 4 --json\n";
+    "  etx generate model.pte --ids 1,15043,29892 --num-beams 4 --json\n"
+    "  etx generate large.pte --assistant-model small.pte < prompt.txt\n";
 
 typedef struct generate_options {
   const char* file;
   const char* ids;
   const char* prompt;
   etx_generation_options generation;
+  etx_draft_options drafts;
 } generate_options;
 
 typedef struct prompt_run {
@@ -87,8 +90,16 @@ static etx_exit answer_prompt(void* context) {
       return etx_error_report("generate", options->file, status, &diag);
     }
   }
+  etx_drafts drafts;
+  etx_exit code =
+      etx_drafts_open(&drafts, "generate", &options->drafts, g->program.threads,
+                      &g->model.pool, &answer.run);
   etx_interrupt_watch();
-  return etx_text_answer_run(&answer, &g->model.pool, NULL);
+  if (code == ETX_EXIT_DONE) {
+    code = etx_text_answer_run(&answer, &g->model.pool, NULL);
+  }
+  etx_drafts_close(&drafts);
+  return code;
 }
 
 static etx_exit generate(const generate_options* options, etx_pool* pool) {
@@ -130,12 +141,13 @@ int etx_cmd_generate(int argc, char** argv) {
           ETX_POSITIONALS({"FILE", "the program, .pte", &options.file, true}),
       .options = etx_generation_options_rows(
           &options.generation,
-          ETX_OPTIONS(ETX_TEXT("prompt", 'p', "TEXT",
-                               "the text to continue (default: standard input)",
-                               &options.prompt),
-                      ETX_TEXT("ids", 'i', "N,N,...",
-                               "tokens of the prompt, instead of a text",
-                               &options.ids)),
+          ETX_OPTIONS(
+              ETX_TEXT("prompt", 'p', "TEXT",
+                       "the text to continue (default: standard input)",
+                       &options.prompt),
+              ETX_TEXT("ids", 'i', "N,N,...",
+                       "tokens of the prompt, instead of a text", &options.ids),
+              ETX_DRAFT_OPTION_ROWS(&options.drafts)),
           rows),
   };
   const etx_options_result read = etx_options_read(&usage, argc, argv);

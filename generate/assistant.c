@@ -98,9 +98,8 @@ static etx_status run(etx_assistant* a, const int64_t* ids, size_t count,
                       etx_diag* diag) {
   const etx_generator* const generator = a->call.generator;
   while (count > 0) {
-    const etx_generator_method* const method =
-        count == 1 ? &generator->decode
-                   : etx_generator_prompt_method(generator);
+    const etx_generator_method* method = etx_generator_prompt_method(generator);
+    if (count == 1 || count < method->least_tokens) method = &generator->decode;
     const size_t some =
         count < method->most_tokens ? count : method->most_tokens;
     const size_t position = a->cached_count;

@@ -23,7 +23,8 @@
 //
 // `verify`, for drafts (draft_source.h), takes S tokens and has logits
 // [B, S, V]. It stores their entries by position, as the others do, so that
-// those of tokens that are not kept are written again.
+// those of tokens that are not kept are written again; the program states
+// get_max_context_len, so that no draft reaches beyond the caches.
 //
 // Ownership  methods, config and prompt are borrowed; all memory is one
 //            block of the caller's. The methods' inputs lie in it after the

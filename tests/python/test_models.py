@@ -144,6 +144,39 @@ def test_a_prompt_may_come_in_parts(tmp_path):
     np.testing.assert_allclose(found, whole(model, tokens)[:, 10:], atol=TOLERANCE)
 
 
+@pytest.mark.parametrize("dtype, tolerance", [("float16", 5e-3), ("bfloat16", 5e-2)])
+@pytest.mark.parametrize("batching", ["together", "continuous"])
+def test_caches_may_be_of_halves(batching, dtype, tolerance, tmp_path):
+    """Keys and values are rounded where they are stored, and nothing else is."""
+    model, tokens = llama(), ids(1, 8)
+    wanted = whole(model, torch.cat([tokens, torch.tensor([[7]])], 1))[:, -2:]
+    sizes = []
+    for stored in (None, dtype):
+        options = {"max_length": 48, "max_prompt": 8, "cache_dtype": stored}
+        session = etx.load(planned(model, tmp_path, batching=batching, **options)).session()
+        row = {"row": [0]} if batching == "continuous" else {}
+        found = [
+            session.prefill(input_ids=tokens.numpy(), position=[0], **row),
+            session.decode(input_ids=[[7]], position=[8]),
+        ]
+        np.testing.assert_allclose(
+            np.stack(found, 1), wanted, atol=TOLERANCE if stored is None else tolerance
+        )
+        sizes.append(len(session.save()))
+    assert np.abs(np.stack(found, 1) - wanted).max() > TOLERANCE  # they were rounded
+    assert 0.5 <= sizes[1] / sizes[0] < 0.6
+
+
+@pytest.mark.parametrize("make", [llama, marian])
+def test_beams_over_caches_of_halves(make, tmp_path):
+    model, prompt = make(), ids(1, 6)
+    options = {"beams": 3, "max_length": 40, "max_prompt": 8, "cache_dtype": "float16"}
+    session = etx.load(planned(model, tmp_path, **options)).session()
+    found = session.generate(prompt.numpy(), max_new_tokens=12, num_beams=3)
+    wanted = model.generate(prompt, max_new_tokens=12, num_beams=3, do_sample=False, pad_token_id=0)
+    assert found[:, -12:].tolist() == wanted[:, -12:].tolist()
+
+
 def older(kind):
     """Models whose attention takes the last rows of the cache for the newest ones."""
     if kind == "mpt":

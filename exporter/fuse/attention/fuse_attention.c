@@ -3,6 +3,8 @@
 //
 //   bmm(softmax(mask(scale(bmm_nt(q, k)))), v)  ->  attention(q, k, v, mask)
 //   .. mask(c tanh(scale(bmm_nt(q, k)))) ..     ->  attention_capped(.., c)
+//   attention(q, cast(k), cast(v), ..), k and v of a half type
+//                                               ->  attention(q, k, v, ..)
 //   permute(view(attention(..)))                ->  view(attention(..))
 //
 // Transposes, expands for grouped heads and constant scales of the operands are
@@ -375,6 +377,34 @@ static etx_status remove_half_casts(etx_rewrite* rewrite, bool* out_done) {
                         &builder->results[0]);
 }
 
+// Removes the casts of keys and values to the float32 of the queries: caches of
+// a half type are read as they are stored. The operator expands them itself, to
+// the same numbers.
+static etx_status remove_cache_casts(etx_rewrite* rewrite, bool* out_done) {
+  static const etx_dtype types[] = {ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16};
+  enum { KEY = 1, VALUE = 2 };
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  etx_ir_arg args[MAX_ARGUMENTS];
+  uint32_t key = 0, value = 0;
+  if (!is_attention(node) ||
+      etx_rewrite_shape(rewrite, &node->args[0])->dtype != ETX_DTYPE_FLOAT32) {
+    return ETX_OK;
+  }
+  memcpy(args, node->args, node->arg_count * sizeof *args);
+  for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
+    if (!read_halves(rewrite, args[KEY].as.value, types[i], &key) ||
+        !read_halves(rewrite, args[VALUE].as.value, types[i], &value)) {
+      continue;
+    }
+    ETX_TRY(emit_halves(rewrite, KEY, key, args));
+    ETX_TRY(emit_halves(rewrite, VALUE, value, args));
+    *out_done = true;
+    return emit(builder, node->op->id, args, &builder->results[0]);
+  }
+  return ETX_OK;
+}
+
 // ------------------------------------------------ the order of the result
 
 // Fuses a permute of the result into the operator's order of the result.
@@ -418,6 +448,7 @@ etx_status etx_pass_fuse_attention(etx_pass_context* context) {
       etx_attention_scores_fold_image_bias};
   static const etx_rewrite_rule rules[] = {fuse_attention};
   static const etx_rewrite_rule halves[] = {remove_half_casts};
+  static const etx_rewrite_rule caches[] = {remove_cache_casts};
   static const etx_rewrite_rule orders[] = {fuse_result_permute};
   static const etx_rewrite_rule views[] = {etx_simplify_view};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
@@ -428,6 +459,7 @@ etx_status etx_pass_fuse_attention(etx_pass_context* context) {
     ETX_TRY(etx_rewrite_method(context, method, rules, 1, &changed));
     if (!changed) continue;
     ETX_TRY(etx_rewrite_method(context, method, halves, 1, &changed));
+    ETX_TRY(etx_rewrite_method(context, method, caches, 1, &changed));
     ETX_TRY(etx_rewrite_method(context, method, orders, 1, &changed));
     ETX_TRY(etx_rewrite_method(context, method, views, 1, &changed));
   }

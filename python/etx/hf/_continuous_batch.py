@@ -27,14 +27,16 @@ class _RowsLayer(StateLayer):
     `rows.positions` is int64 [R, S].
     """
 
-    def allocate(self, keys: torch.Tensor, values: torch.Tensor, batch: int) -> None:
-        self.batch, self.heads = batch, keys.shape[1]
+    def allocate(
+        self, keys: torch.Tensor, values: torch.Tensor, batch: int, dtype: torch.dtype | None
+    ) -> None:
+        self.dtype, self.batch, self.heads = keys.dtype, batch, keys.shape[1]
         for name, like in zip(self.names, (keys, values)):
             size = (batch * self.heads * self.length, like.shape[3])
-            self.owner.register_buffer(name, torch.zeros(size, dtype=like.dtype), persistent=False)
+            stored = torch.zeros(size, dtype=dtype or like.dtype)
+            self.owner.register_buffer(name, stored, persistent=False)
 
-    def _read(self, name: str) -> torch.Tensor:
-        stored = getattr(self.owner, name)
+    def _read_stored(self, stored: torch.Tensor) -> torch.Tensor:
         rows = stored.view(self.batch, self.heads, self.length, stored.shape[1])
         if self.rows.table is not None:
             return rows.index_select(0, self.rows.table)
@@ -48,7 +50,8 @@ class _RowsLayer(StateLayer):
         lines = (heads[:, :, None] * self.length + positions[:, None]).reshape(-1)
         for name, new in zip(self.names, (keys, values)):
             new = new.reshape(-1, new.shape[3])
-            getattr(self.owner, name).index_copy_(0, lines, new)
+            stored = getattr(self.owner, name)
+            stored.index_copy_(0, lines, new.to(stored.dtype))
         return self.keys, self.values
 
 
@@ -66,7 +69,7 @@ class ContinuousBatch(torch.nn.Module):
         tokens = torch.ones(1, 2, dtype=torch.int64)
         recorded(model, recorder, recorder, {"input_ids": tokens})
         self.__dict__["cache"] = StateCache(
-            self, "cache", recorder, sizes.length, sizes.batch, _RowsLayer
+            self, "cache", recorder, sizes.length, sizes.batch, _RowsLayer, dtype=sizes.cache_dtype
         )
 
     def _run(self, input_ids, positions, row) -> torch.Tensor:

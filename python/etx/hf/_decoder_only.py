@@ -26,6 +26,7 @@ class Sizes:
       prompt: most tokens of one call of `prefill` or `encode`.
       verify: most tokens of one call of `verify`; 0: no such method.
       is_continuous: each row of the decoder is at a position of its own.
+      cache_dtype: of keys and values in the caches; None: the model's.
     """
 
     batch: int
@@ -34,6 +35,7 @@ class Sizes:
     prompt: int
     verify: int = 0
     is_continuous: bool = False
+    cache_dtype: torch.dtype | None = None
 
     @property
     def rows(self) -> int:
@@ -103,7 +105,9 @@ class DecoderOnly(torch.nn.Module):
         recorder = RecordingCache()
         tokens = torch.ones(1, 2, dtype=torch.int64)
         recorded(model, recorder, recorder, {"input_ids": tokens})
-        self.__dict__["cache"] = StateCache(self, "cache", recorder, sizes.length, sizes.rows)
+        self.__dict__["cache"] = StateCache(
+            self, "cache", recorder, sizes.length, sizes.rows, dtype=sizes.cache_dtype
+        )
         self.rows = self.__dict__["cache"].rows
 
     def _run(self, input_ids, position, padding, beam_rows, keep: int) -> torch.Tensor:

@@ -60,9 +60,14 @@ class EncoderDecoder(torch.nn.Module):
         recorded(model, cache_pair(own, cross, 0, False), cross, self._decoder_inputs(states, None))
         length = sizes.prompt if self.is_text else states.shape[1]
         self.width, self.layers = states.shape[2], len(cross.layers)
-        self.__dict__["own"] = StateCache(self, "self_cache", own, sizes.length, sizes.rows)
+        stored = sizes.cache_dtype
+        self.__dict__["own"] = StateCache(
+            self, "self_cache", own, sizes.length, sizes.rows, dtype=stored
+        )
         self.rows = self.__dict__["own"].rows
-        self.__dict__["cross"] = StateCache(self, "cross_cache", cross, length, sizes.batch)
+        self.__dict__["cross"] = StateCache(
+            self, "cross_cache", cross, length, sizes.batch, dtype=stored
+        )
         self.length = length  # of the source, as the decoder sees it
         if self.is_text:
             mask = torch.zeros(sizes.batch, length, dtype=torch.int64)

@@ -84,21 +84,29 @@ class StateLayer(CacheLayerMixin):
 
     def __init__(self, owner: torch.nn.Module, name: str, index: int, length: int, rows: Rows) -> None:
         super().__init__()
+        self.dtype: torch.dtype | None = None  # of the model's keys and values
         self.owner, self.index, self.length, self.rows = owner, index, length, rows
         self.names = (f"{name}_keys_{index}", f"{name}_values_{index}")
         self.is_initialized = True
 
-    def allocate(self, keys: torch.Tensor, values: torch.Tensor, batch: int) -> None:
-        """Registers the buffers, for keys and values like the given ones."""
+    def allocate(
+        self, keys: torch.Tensor, values: torch.Tensor, batch: int, dtype: torch.dtype | None
+    ) -> None:
+        """Registers the buffers, for keys and values like the given ones, of their type
+        or of `dtype`."""
+        self.dtype = keys.dtype
         for name, like in zip(self.names, (keys, values)):
             size = (batch, like.shape[1], self.length, like.shape[3])
-            self.owner.register_buffer(name, torch.zeros(size, dtype=like.dtype), persistent=False)
+            stored = torch.zeros(size, dtype=dtype or like.dtype)
+            self.owner.register_buffer(name, stored, persistent=False)
 
     def lazy_initialization(self, *given: Any) -> None:
         pass
 
     def _read(self, name: str) -> torch.Tensor:
-        stored = getattr(self.owner, name)
+        return self._read_stored(getattr(self.owner, name)).to(self.dtype)
+
+    def _read_stored(self, stored: torch.Tensor) -> torch.Tensor:
         rows = self.rows
         if rows.repeat > 1:
             return stored.repeat_interleave(rows.repeat, 0)
@@ -132,7 +140,8 @@ class StateLayer(CacheLayerMixin):
         positions = self.rows.positions
         for name, new in zip(self.names, (keys, values)):
             # The buffer is looked up in each call: torch.export replaces it.
-            getattr(self.owner, name).index_copy_(2, positions, new)
+            stored = getattr(self.owner, name)
+            stored.index_copy_(2, positions, new.to(stored.dtype))
         return (keys, values) if self.rows.is_filling else (self.keys, self.values)
 
     def get_mask_sizes(self, query: Any) -> tuple[int, int]:
@@ -160,11 +169,12 @@ class StateCache(StaticCache):
         batch: int,
         layer_class: type[StateLayer] = StateLayer,
         rows: Rows | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         self.rows = Rows() if rows is None else rows
         layers = []
         for index, layer in enumerate(recorded.layers):
             layers.append(layer_class(owner, name, index, length, self.rows))
             if layer.keys is not None:
-                layers[-1].allocate(layer.keys, layer.values, batch)
+                layers[-1].allocate(layer.keys, layer.values, batch, dtype)
         Cache.__init__(self, layers=layers)

@@ -7,7 +7,8 @@
 // when a block has a larger score. A whole row of scores is never stored.
 //
 // float32, float16, bfloat16 and int8 with a scale and a zero point per row are
-// computed in float32, float64 in float64. The reduction order of a row depends
+// computed in float32, float64 in float64. Each operand may have a type of its
+// own of those that are computed alike: a cache of halves is read as stored. The reduction order of a row depends
 // on its own operands and on the sizes only: not on other rows, the instruction
 // set or the number of threads. A float32 score is summed as in a matrix
 // product (gemm.h): in sixteen partial sums for up to 12 queries whose width is

@@ -178,11 +178,20 @@ static etx_status check_floats(const etx_call* call, size_t argument,
                                or_bool ? "floats or bool" : "floats");
 }
 
+// Keys and values have the type of the queries, or are halves beside float32.
+static etx_status check_keys(const etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, KEY, VALUE));
+  if (etx_call_tensor(call, QUERY)->dtype == ETX_DTYPE_FLOAT32 &&
+      etx_dtype_is_half(etx_call_tensor(call, KEY)->dtype)) {
+    return ETX_OK;
+  }
+  return etx_call_check_same_dtype(call, QUERY, KEY);
+}
+
 etx_status etx_kernel_attention_out_prepare(etx_call* call) {
   if (etx_call_is_again(call)) return ETX_OK;
   ETX_TRY(check_floats(call, QUERY, false));
-  ETX_TRY(etx_call_check_same_dtype(call, QUERY, KEY));
-  ETX_TRY(etx_call_check_same_dtype(call, QUERY, VALUE));
+  ETX_TRY(check_keys(call));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, out_index(call)));
   if (!etx_call_is_none(call, MASK)) {
     ETX_TRY(check_floats(call, MASK, true));

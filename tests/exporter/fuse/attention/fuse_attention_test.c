@@ -121,6 +121,40 @@ static void casts_of_halves_around_attention_are_removed(void** state) {
       "return y\n");
 }
 
+#define CACHES(type) \
+  "inputs: [{name: q, type: 'float32[1, 2, 3, 8]'}, {name: k, type: '" type \
+  "[1, 1, 5, 8]'}, {name: v, type: '" type                                 \
+  "[1, 1, 5, 8]'}]\n"                                                      \
+  "nodes:\n"                                                               \
+  "  - {out: kf, op: aten._to_copy.default, args: [k], kwargs: {dtype: "    \
+  "float32}}\n"                                                            \
+  "  - {out: vf, op: aten._to_copy.default, args: [v], kwargs: {dtype: "    \
+  "float32}}\n"                                                            \
+  "  - {out: k5, op: aten.unsqueeze.default, args: [kf, 2]}\n"              \
+  "  - {out: ke, op: aten.expand.default, args: [k5, [1, 1, 2, 5, 8]]}\n"   \
+  "  - {out: kh, op: aten.view.default, args: [ke, [1, 2, 5, 8]]}\n"        \
+  "  - {out: v5, op: aten.unsqueeze.default, args: [vf, 2]}\n"              \
+  "  - {out: ve, op: aten.expand.default, args: [v5, [1, 1, 2, 5, 8]]}\n"   \
+  "  - {out: vh, op: aten.view.default, args: [ve, [1, 2, 5, 8]]}\n"        \
+  "  - {out: kt, op: aten.transpose.int, args: [kh, 2, 3]}\n"               \
+  "  - {out: s, op: aten.matmul.default, args: [q, kt]}\n" SOFTMAX("s")     \
+  "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"                  \
+  "outputs: [y]\n"
+
+// A cache of halves beside queries of float32.
+static void caches_of_halves_are_read_as_stored(void** state) {
+  (void)state;
+  static const char* const graphs[] = {CACHES("float16"), CACHES("bfloat16")};
+  for (size_t i = 0; i < 2; ++i) {
+    expect(graphs[i],
+           "y.3.3.1: float32[1, 2, 3, 8] = etx::attention.out(q, k, v, None, "
+           "None, "
+           "[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], 1, -inf, "
+           "False, False)\n"
+           "return y.3.3.1\n");
+  }
+}
+
 // PyTorch's own function gives zeros where a row has no key.
 static void the_guard_of_safe_softmax_is_fused(void** state) {
   (void)state;
@@ -270,6 +304,7 @@ int main(void) {
       cmocka_unit_test(a_scale_per_head_scales_queries),
       cmocka_unit_test(halves_are_fused),
       cmocka_unit_test(casts_of_halves_around_attention_are_removed),
+      cmocka_unit_test(caches_of_halves_are_read_as_stored),
       cmocka_unit_test(the_guard_of_safe_softmax_is_fused),
       cmocka_unit_test(grouped_heads_read_keys_once),
       cmocka_unit_test(expanded_queries_stay_expanded),

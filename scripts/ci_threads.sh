@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 "$here/scripts/setup.sh" test
 cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON \
-  -DETX_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 >/dev/null
+  -DETX_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 \
+  -DCMAKE_C_FLAGS_DEBUG=-g1 >/dev/null
 suites=(runtime/thread_pool_test runtime/thread_pool_generic_test
         runtime/instance_pool_test runtime/method_async_test
         cli/thread_results_test cli/parallel_regions_test)

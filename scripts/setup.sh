@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh build    compiler, CMake, libyaml, jansson, libzip
 #   scripts/setup.sh test     the same, cmocka, and programs that tests call
-#   scripts/setup.sh ci       the same, other compilers, qemu, valgrind, Python
+#   scripts/setup.sh ci       the same, other compilers, ccache, qemu, valgrind, Python
 #   scripts/setup.sh browser  only the packages for the tests of pages
 #   scripts/setup.sh boards   only the packages for examples/boards
 #   scripts/setup.sh wasm     only the packages for WebAssembly
@@ -24,7 +24,7 @@ case ${1:-build} in
                   nodejs chromium fonts-dejavu-core python3) ;;
   fuzz) packages+=("${for_tests[@]}" clang libclang-rt-14-dev) ;;
   docs) packages=(cmake doxygen python3 python3-venv) ;;
-  ci) packages+=("${for_tests[@]}" clang clang-tidy lld libc6-dbg qemu-user python3-venv rustc
+  ci) packages+=("${for_tests[@]}" ccache clang clang-tidy lld libc6-dbg qemu-user python3-venv rustc
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;

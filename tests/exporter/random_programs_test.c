@@ -19,8 +19,9 @@
 #include "format/pte/reserved_names.h"
 #include "runtime/module/module.h"
 #include "tests/exporter/random_module.h"
+#include "tests/support/test_random.h"
 
-enum { PROGRAMS = 2500, CALLS = 6 };
+enum { PROGRAMS = TEST_ROUNDS(2500), CALLS = 6 };
 
 // ---------------------------------------------------------------- comparing
 

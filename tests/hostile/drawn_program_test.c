@@ -13,7 +13,7 @@
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/drawn_program.h"
 
-static size_t program_count = 60000;
+static size_t program_count = 20000;
 static uint64_t seed = 20260822;
 
 static void random_operators_are_refused_or_harmless(void** state) {

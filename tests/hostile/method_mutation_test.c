@@ -45,7 +45,7 @@ typedef struct set {
   size_t count;
 } set;
 
-static size_t mutation_count = 3000;
+static size_t mutation_count = 1000;
 static uint64_t seed = 20260822;
 
 static set sets[MAX_SETS];

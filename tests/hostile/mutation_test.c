@@ -15,7 +15,7 @@
 
 enum { MOST_BYTES = 1 << 16 };  // size of the largest sample
 
-static size_t mutation_count = 100000;
+static size_t mutation_count = 34000;
 static uint64_t seed = 20260822;
 
 static hostile_samples samples;

@@ -4,6 +4,7 @@
 #include "plan_fixture.h"
 
 #include "planner/memories/plan_memories.h"
+#include "tests/support/test_random.h"
 
 enum { MOST = 400, SMALL = 7, TIMES = 12, STEPS = 10000 };
 
@@ -178,7 +179,7 @@ static void small_plans_are_near_the_cheapest(void** state) {
 static void larger_plans_are_valid(void** state) {
   (void)state;
   uint64_t seed = 5;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < TEST_ROUNDS(60); ++round) {
     const size_t count = 20 + (size_t)random_below(&seed, MOST - 20);
     draw_blocks(&seed, count, 200);
     const uint64_t share = 10 + random_below(&seed, 90);

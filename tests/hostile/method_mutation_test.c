@@ -24,6 +24,7 @@
 #include "tests/hostile/hostile_random.h"
 #include "tests/hostile/text_mutation.h"
 #include "tests/support/assert_message.h"
+#include "tests/support/test_random.h"
 
 enum {
   MAX_FILES = 64,
@@ -45,7 +46,7 @@ typedef struct set {
   size_t count;
 } set;
 
-static size_t mutation_count = 1000;
+static size_t mutation_count = TEST_ROUNDS(3000);
 static uint64_t seed = 20260822;
 
 static set sets[MAX_SETS];

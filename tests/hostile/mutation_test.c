@@ -12,10 +12,11 @@
 #include "tests/hostile/hostile_mutation.h"
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_samples.h"
+#include "tests/support/test_random.h"
 
 enum { MOST_BYTES = 1 << 16 };  // size of the largest sample
 
-static size_t mutation_count = 34000;
+static size_t mutation_count = TEST_ROUNDS(100000);
 static uint64_t seed = 20260822;
 
 static hostile_samples samples;

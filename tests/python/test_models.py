@@ -227,10 +227,13 @@ def test_windows_of_attention_slide(kind, tmp_path):
     assert found.tolist() == greedy(model, prompt).tolist()
 
 
-def test_experts_are_mixed(tmp_path):
-    model = varied(hf.MixtralForCausalLM(hf.MixtralConfig(
-        **LAYERS, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2
-    )))
+@pytest.mark.parametrize("kind", ["mixtral", "gpt-oss"])
+def test_experts_are_mixed(kind, tmp_path):
+    sizes = {**LAYERS, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2}
+    if kind == "mixtral":
+        model = varied(hf.MixtralForCausalLM(hf.MixtralConfig(**sizes)))
+    else:
+        model = varied(hf.GptOssForCausalLM(hf.GptOssConfig(**sizes, head_dim=16, sliding_window=8)))
     prompt = ids(1, 7)
     wanted = greedy(model, prompt)
     session = etx.load(planned(model, tmp_path, max_length=60, max_prompt=8)).session()

@@ -13,6 +13,7 @@ from types import MethodType
 from typing import Any
 
 import torch
+import transformers
 
 # Blocks with `gate`, `experts` and `top_k` that choose by the softmax of the gate.
 _BLOCKS = (
@@ -47,7 +48,21 @@ def _moe(self: Any, hidden_states: torch.Tensor, topk_indices: torch.Tensor, top
     return _mixed(self.experts, hidden_states, topk_indices, topk_weights)
 
 
+def _gpt_oss(self: Any, hidden_states: torch.Tensor, router_indices: Any = None, routing_weights: Any = None):
+    """The experts of gpt-oss, whose weights are [E, width, 2 * inner] and [E, inner, width].
+    The router's weights [T, E] are 0 for experts that a token did not choose."""
+    hidden = hidden_states.reshape(-1, hidden_states.shape[-1])
+    both = torch.matmul(hidden, self.gate_up_proj) + self.gate_up_proj_bias[:, None]
+    gate = both[..., ::2].clamp(max=self.limit)
+    up = both[..., 1::2].clamp(min=-self.limit, max=self.limit)
+    inner = (up + 1) * gate * torch.sigmoid(gate * self.alpha)
+    result = torch.matmul(inner, self.down_proj) + self.down_proj_bias[:, None]
+    return (result * routing_weights.t()[..., None]).sum(0).view_as(hidden_states)
+
+
 def _replacement(part: torch.nn.Module) -> tuple[str, Callable[..., Any]] | None:
+    if type(part).__name__ == "GptOssExperts" and transformers.__version__.startswith("4."):
+        return "forward", _gpt_oss
     if not isinstance(getattr(part, "experts", None), torch.nn.ModuleList):
         return None
     if type(part).__name__ in _BLOCKS:

@@ -24,20 +24,20 @@
 
 // An assistant. It knows what its caches hold, so a text that continues an
 // earlier one runs only what is new, also in a later call of etx_generate.
-// Only functions here write its fields.
+// Only functions here write its fields, but for the first two.
 typedef struct etx_assistant {
   const etx_generation_config* config;  // of the text. May be set after init,
                                         // but do_sample stays.
   size_t num_assistant_tokens;  // the most tokens of a draft; 0: as many as
                                 // verify takes. May be set after init.
-  etx_generator_call call;
-  etx_choice_scratch scratch;
-  etx_token_random random;
-  float* row;             // [vocab_size]: logits that are being changed
-  int64_t* cached;        // [cached_capacity]: tokens that the caches hold
-  size_t cached_count;    // of them; padding included
-  size_t cached_padding;  // how many of them are padding
-  size_t cached_capacity;
+  etx_generator_call call;      // of the smaller program
+  etx_choice_scratch scratch;   // for choosing tokens
+  etx_token_random random;      // set anew for each token
+  float* row;                   // [vocab_size]: logits that are being changed
+  int64_t* cached;         // [cached_capacity]: tokens that the caches hold
+  size_t cached_count;     // of them; padding included
+  size_t cached_padding;   // how many of them are padding
+  size_t cached_capacity;  // positions of its caches
 } etx_assistant;
 
 // Bytes of the block for etx_assistant_init. ETX_OUT_OF_RANGE: more than this

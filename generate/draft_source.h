@@ -10,6 +10,7 @@
 
 #include "generate/logits_processors.h"
 
+// A function that proposes tokens, and what it is given.
 typedef struct etx_draft_source {
   // Writes up to `most` tokens that may follow `text`, of which there is at
   // least one, to `out_ids` [most]. Tokens that the vocabulary does not have,

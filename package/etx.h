@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 #include "generate/assistant.h"
+#include "generate/beam_group.h"
 #include "generate/generator.h"
 #include "generate/program_tokenizer.h"
 #include "generate/program_tokens.h"

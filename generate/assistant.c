@@ -8,12 +8,6 @@
 // much memory: what is remembered is at most this long.
 enum { MOST_REMEMBERED = 1 << 20 };
 
-static bool take(etx_arena* arena, size_t count, size_t size, void** out) {
-  *out = NULL;
-  return (count == 0 || size <= SIZE_MAX / count) &&
-         etx_arena_take_ok(arena, count * size, 16, out);
-}
-
 static bool take_all(etx_assistant* a, const etx_generator* generator,
                      const etx_generation_config* config, etx_arena* arena) {
   const size_t vocab = generator->vocab_size;
@@ -23,11 +17,13 @@ static bool take_all(etx_assistant* a, const etx_generator* generator,
                            ? generator->context_length
                            : MOST_REMEMBERED;
   if (!etx_generator_call_init(&a->call, generator, arena) ||
-      !take(arena, vocab, sizeof(float), &memory[0]) ||
-      !take(arena, etx_logits_process_needed(vocab), 1, &memory[1]) ||
-      !take(arena, config->do_sample ? vocab : 0, sizeof(etx_candidate_token),
-            &memory[2]) ||
-      !take(arena, a->cached_capacity, sizeof(int64_t), &memory[3])) {
+      !etx_arena_take_items(arena, vocab, sizeof(float), &memory[0]) ||
+      !etx_arena_take_items(arena, etx_logits_process_needed(vocab), 1,
+                            &memory[1]) ||
+      !etx_arena_take_items(arena, config->do_sample ? vocab : 0,
+                            sizeof(etx_candidate_token), &memory[2]) ||
+      !etx_arena_take_items(arena, a->cached_capacity, sizeof(int64_t),
+                            &memory[3])) {
     return false;
   }
   a->row = memory[0];

@@ -142,25 +142,22 @@ static etx_status check(generation* g, etx_diag* diag) {
 
 // ---- memory ----
 
-static bool take(etx_arena* arena, size_t count, size_t size, void** out) {
-  *out = NULL;
-  return (count == 0 || size <= SIZE_MAX / count) &&
-         etx_arena_take_ok(arena, count * size, 16, out);
-}
-
 static bool take_texts(generation* g, etx_arena* arena) {
   const size_t count = g->prompt->rows;
   void* memory = NULL;
   if (!has_beams(g)) {
-    if (!take(arena, count, sizeof(int64_t*), &memory)) return false;
+    if (!etx_arena_take_items(arena, count, sizeof(int64_t*), &memory))
+      return false;
     g->texts = (int64_t**)memory;
     for (size_t i = 0; i < count; ++i) {
-      if (!take(arena, g->max_length, sizeof(int64_t), &memory)) return false;
+      if (!etx_arena_take_items(arena, g->max_length, sizeof(int64_t), &memory))
+        return false;
       if (g->texts != NULL) g->texts[i] = memory;
     }
     return true;
   }
-  if (!take(arena, count, sizeof(etx_beam_group), &memory)) return false;
+  if (!etx_arena_take_items(arena, count, sizeof(etx_beam_group), &memory))
+    return false;
   g->groups = memory;
   for (size_t i = 0; i < count; ++i) {
     etx_beam_group counted;
@@ -182,14 +179,18 @@ static bool take_all(generation* g, etx_arena* arena) {
   void* memory[6];
   const bool is_enough =
       etx_generator_call_init(&g->call, generator, arena) &&
-      take(arena, rows, entries * sizeof(int64_t), &memory[0]) &&
-      take(arena, vocab, sizeof(float), &memory[1]) &&
-      take(arena, etx_logits_process_needed(vocab), 1, &memory[2]) &&
-      take(arena, g->config->do_sample ? vocab : 0, sizeof(etx_candidate_token),
-           &memory[3]) &&
-      take(arena, found, sizeof(etx_generated_text), &memory[4]) &&
-      take(arena, g->prompt->drafts == NULL ? 0 : generator->verify.most_tokens,
-           sizeof(int64_t), &memory[5]) &&
+      etx_arena_take_items(arena, rows, entries * sizeof(int64_t),
+                           &memory[0]) &&
+      etx_arena_take_items(arena, vocab, sizeof(float), &memory[1]) &&
+      etx_arena_take_items(arena, etx_logits_process_needed(vocab), 1,
+                           &memory[2]) &&
+      etx_arena_take_items(arena, g->config->do_sample ? vocab : 0,
+                           sizeof(etx_candidate_token), &memory[3]) &&
+      etx_arena_take_items(arena, found, sizeof(etx_generated_text),
+                           &memory[4]) &&
+      etx_arena_take_items(
+          arena, g->prompt->drafts == NULL ? 0 : generator->verify.most_tokens,
+          sizeof(int64_t), &memory[5]) &&
       take_texts(g, arena);
   if (!is_enough) return false;
   g->next_table = memory[0];
@@ -460,7 +461,7 @@ static etx_status ask_for_draft(generation* g, size_t* out_count,
   return ETX_OK;
 }
 
-// Runs the last token of the text, which is in `tokens`, and a draft.
+// Runs the last token of the text and a draft of `count` tokens.
 static etx_status verify(generation* g, size_t count, etx_diag* diag) {
   const etx_generator_method* const method = &g->generator->verify;
   const size_t least = method->least_tokens;

@@ -11,8 +11,8 @@ static size_t most_tokens(const etx_generator* generator) {
 static bool take(etx_arena* arena, size_t rows, size_t columns, int64_t** out) {
   void* memory = NULL;
   *out = NULL;
-  if (columns != 0 && rows > SIZE_MAX / sizeof **out / columns) return false;
-  if (!etx_arena_take_ok(arena, rows * columns * sizeof **out, 16, &memory)) {
+  if (columns > SIZE_MAX / sizeof **out) return false;
+  if (!etx_arena_take_items(arena, rows, columns * sizeof **out, &memory)) {
     return false;
   }
   *out = memory;
@@ -58,10 +58,9 @@ static etx_status read_logits(etx_generator_call* call,
   return ETX_OK;
 }
 
-etx_status etx_generator_call_run(etx_generator_call* call,
-                                  const etx_generator_method* method,
-                                  size_t count, size_t position,
-                                  etx_diag* diag) {
+static etx_status run(etx_generator_call* call,
+                      const etx_generator_method* method, size_t count,
+                      size_t position, etx_diag* diag) {
   const int32_t rows = (int32_t)call->generator->rows;
   const int32_t ids[2] = {rows, (int32_t)count};
   const int32_t one[1] = {1};
@@ -73,4 +72,11 @@ etx_status etx_generator_call_run(etx_generator_call* call,
   ETX_TRY(set_input(method, method->beam_rows, call->table, table, 2, diag));
   ETX_TRY(etx_method_run(method->method, diag));
   return read_logits(call, method, count, diag);
+}
+
+etx_status etx_generator_call_run(etx_generator_call* call,
+                                  const etx_generator_method* method,
+                                  size_t count, size_t position,
+                                  etx_diag* diag) {
+  return etx_diag_seal(diag, run(call, method, count, position, diag));
 }

@@ -186,13 +186,17 @@ etx_status etx_generate_run_all(etx_run_session* session,
                                         .row_stride = stride,
                                         .hooks = run->hooks,
                                         .drafts = run->drafts};
-  if (run->assistant != NULL) run->assistant->config = &config;
   ETX_TRY(etx_generate_needed(generator, &config, &prompt, &bytes, diag));
   uint8_t* const memory = etx_pool_take(pool, bytes);
   if (memory == NULL) {
     return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory of %z bytes", bytes);
   }
   *out_start = start.count;
-  return etx_generate(generator, &config, &prompt,
-                      (etx_bytes_mut){memory, bytes}, out_result, diag);
+  // The assistant borrows these options for this text alone.
+  if (run->assistant != NULL) run->assistant->config = &config;
+  const etx_status status =
+      etx_generate(generator, &config, &prompt, (etx_bytes_mut){memory, bytes},
+                   out_result, diag);
+  if (run->assistant != NULL) run->assistant->config = &run->config;
+  return status;
 }

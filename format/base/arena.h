@@ -50,6 +50,14 @@ void* etx_arena_take(etx_arena* arena, size_t size_bytes, size_t alignment);
 bool etx_arena_take_ok(etx_arena* arena, size_t size_bytes, size_t alignment,
                        void** out);
 
+// Takes `count` items of `item_bytes` each at ETX_ARENA_ALIGNMENT, as above.
+static inline bool etx_arena_take_items(etx_arena* arena, size_t count,
+                                        size_t item_bytes, void** out) {
+  *out = NULL;
+  return (count == 0 || item_bytes <= SIZE_MAX / count) &&
+         etx_arena_take_ok(arena, count * item_bytes, ETX_ARENA_ALIGNMENT, out);
+}
+
 // Returns the current position, for `etx_arena_rewind`.
 size_t etx_arena_mark(const etx_arena* arena);
 

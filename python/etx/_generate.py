@@ -217,24 +217,17 @@ def _stream(streamer: Any, on_token: Any, ids: np.ndarray) -> Callable[[int, int
 
 def _drafts(
     assistant_model: Session | None,
-    num_assistant_tokens: int,
-    prompt_lookup_num_tokens: int,
-    max_matching_ngram_size: int,
     draft_tokens: Callable[[np.ndarray, int], Iterable[int]] | None,
+    numbers: Mapping[str, Any],
 ) -> tuple[Any, ...]:
-    """Where drafts come from, as the extension takes it."""
-    numbers = {
-        "num_assistant_tokens": num_assistant_tokens,
-        "prompt_lookup_num_tokens": prompt_lookup_num_tokens,
-        "max_matching_ngram_size": max_matching_ngram_size,
-    }
-    for name, value in numbers.items():
-        _number(name, value, int)
+    """Where drafts come from, as the extension takes it. None and 0 stand for defaults."""
+    numbers = {name: _number(name, value or 0, int) for name, value in numbers.items()}
+    lookup = numbers["prompt_lookup_num_tokens"]
     given = [
         name
         for name, value in (
             ("assistant_model", assistant_model),
-            ("prompt_lookup_num_tokens", prompt_lookup_num_tokens or None),
+            ("prompt_lookup_num_tokens", lookup or None),
             ("draft_tokens", draft_tokens),
         )
         if value is not None
@@ -247,9 +240,9 @@ def _drafts(
             raise _errors.ArgumentError(
                 "assistant_model is no session of a program with the methods prefill and decode"
             )
-        return ("assistant", methods.get("prefill"), methods["decode"], num_assistant_tokens)
-    if prompt_lookup_num_tokens:
-        return ("lookup", prompt_lookup_num_tokens, max_matching_ngram_size)
+        return ("assistant", methods.get("prefill"), methods["decode"], numbers["num_assistant_tokens"])
+    if lookup:
+        return ("lookup", lookup, numbers["max_matching_ngram_size"])
     if draft_tokens is None:
         return ()
     propose = draft_tokens
@@ -305,9 +298,9 @@ def generate(
     on_token: Callable[[int, int], Any] | None = None,
     return_dict_in_generate: bool = False,
     assistant_model: Session | None = None,
-    num_assistant_tokens: int = 0,
-    prompt_lookup_num_tokens: int = 0,
-    max_matching_ngram_size: int = 2,
+    num_assistant_tokens: int | None = None,
+    prompt_lookup_num_tokens: int | None = None,
+    max_matching_ngram_size: int | None = None,
     draft_tokens: Callable[[np.ndarray, int], Iterable[int]] | None = None,
     **options: Any,
 ) -> np.ndarray | GenerateOutput:
@@ -315,10 +308,12 @@ def generate(
     read = read_options(options)
     drafts = _drafts(
         assistant_model,
-        num_assistant_tokens,
-        prompt_lookup_num_tokens,
-        max_matching_ngram_size,
         draft_tokens,
+        {
+            "num_assistant_tokens": num_assistant_tokens,
+            "prompt_lookup_num_tokens": prompt_lookup_num_tokens,
+            "max_matching_ngram_size": max_matching_ngram_size,
+        },
     )
     methods = session.program.methods
     stride = 0

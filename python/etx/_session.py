@@ -218,7 +218,7 @@ class Session:
             tokens this program checks, several in one call of its method `verify`
             (`etx.hf.export(..., verify=8)`). The text is the same, and is there sooner
             if most of them are right. For one text without beams.
-          num_assistant_tokens: tokens at a time; 0: as many as `verify` takes.
+          num_assistant_tokens: tokens at a time; by default as many as `verify` takes.
           prompt_lookup_num_tokens, max_matching_ngram_size: instead of a smaller
             program, tokens that follow an earlier place of the last ones (2 at most, by
             default) in prompt and text: for answers that quote the prompt.

@@ -203,6 +203,13 @@ typedef struct etx_py_output {
   int32_t strides[ETX_MAX_RANK];
 } etx_py_output;
 
+// The `bytes` of a block of ETX_MEMORY_ALIGNMENT more that begin where memory
+// of the runtime may.
+static inline etx_bytes_mut etx_py_aligned(void* block, size_t bytes) {
+  const size_t skip = -(uintptr_t)block % ETX_MEMORY_ALIGNMENT;
+  return (etx_bytes_mut){(uint8_t*)block + skip, bytes};
+}
+
 // A method of a session.
 typedef struct etx_py_method {
   PyObject_HEAD etx_py_session* session;  // a reference
@@ -235,10 +242,12 @@ PyObject* etx_py_outputs_of(etx_py_method* self, const etx_py_input* inputs,
 // Releases the array of an output.
 void etx_py_output_forget(etx_py_output* out);
 
-// generate(prefill or None, decode, prompt, options, token, text_of): a list of
-// (ids, score, end); prompt is (ids, rows, padding, cached, row stride). `token`
-// is called with (text, id) for each new token, `text_of` with (id) for its
-// bytes; both may be None. Ids are bytes of int64.
+// generate((prefill or None, decode, verify or None), prompt, options, token,
+// text_of, drafts): a list of (ids, score, end), tokens of drafts, and how many
+// of them were accepted. prompt is (ids, rows, padding, cached, row stride);
+// `token` is called with (text, id) for each new token, `text_of` with (id) for
+// its bytes; both may be None. drafts is that of etx_py_drafts_open. Ids are
+// bytes of int64.
 PyObject* etx_py_generate(PyObject* module, PyObject* args);
 // sample(options, logits, ids, prompt count, longest, draws): probabilities of
 // the next token (bytes of float32), and draws of it (bytes of int64).

@@ -20,10 +20,8 @@ static bool init_assistant(etx_py_drafts* drafts, etx_py_method* prefill,
       PyErr_NoMemory();
       return false;
     }
-    const size_t skip = -(uintptr_t)drafts->block % ETX_MEMORY_ALIGNMENT;
-    status = etx_assistant_init(
-        &drafts->assistant, &drafts->generator, config,
-        (etx_bytes_mut){(uint8_t*)drafts->block + skip, bytes}, &diag);
+    status = etx_assistant_init(&drafts->assistant, &drafts->generator, config,
+                                etx_py_aligned(drafts->block, bytes), &diag);
   }
   if (status != ETX_OK) etx_py_fail(status, &diag, decode->place);
   return status == ETX_OK;

@@ -306,8 +306,7 @@ static PyObject* run_in(generate_call* call, etx_diag* diag) {
   if (status != ETX_OK) return etx_py_fail(status, diag, call->decode->place);
   void* const block = PyMem_Malloc(bytes + ETX_MEMORY_ALIGNMENT);
   if (block == NULL) return PyErr_NoMemory();
-  const size_t skip = -(uintptr_t)block % ETX_MEMORY_ALIGNMENT;
-  const etx_bytes_mut memory = {(uint8_t*)block + skip, bytes};
+  const etx_bytes_mut memory = etx_py_aligned(block, bytes);
   etx_generation_result result = {.texts = NULL};
   call->hooks.thread = PyEval_SaveThread();
   status = etx_generate(&call->generator, &call->config, &call->prompt, memory,

@@ -495,7 +495,7 @@ def test_drafted_texts_are_those_of_transformers(pair, source):
         drafts = {
             "near": {"assistant_model": pair["near"]},
             "far": {"assistant_model": pair["far"], "num_assistant_tokens": 3},
-            "lookup": {"prompt_lookup_num_tokens": 4},
+            "lookup": {"prompt_lookup_num_tokens": 4.0, "max_matching_ngram_size": None},
             "right": {"draft_tokens": lambda ids, most: wanted[0, len(ids) : len(ids) + most]},
             "wrong": {"draft_tokens": lambda ids, most: [3] * most},
             "none": {"draft_tokens": lambda ids, most: []},

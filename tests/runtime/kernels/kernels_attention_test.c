@@ -513,6 +513,92 @@ static void keys_behind_the_last_key_are_not_read(void** state) {
   test_call_end(&c);
 }
 
+enum { CACHED = 5 };
+
+// Attention of three rows with keys and values of some types.
+static etx_status run_typed(test_call* c, const etx_dtype types[3],
+                            const void* const data[3]) {
+  static const int64_t order[] = {0, 1, 2, 3};
+  test_call_begin(c, "etx::attention.out");
+  for (size_t i = 0; i < 3; ++i) {
+    test_call_tensor(c, types[i], 4,
+                     (const int32_t[]){1, 1, i == 0 ? 3 : CACHED, WIDTH}, NULL,
+                     data[i]);
+  }
+  test_call_none(c);
+  test_call_none(c);
+  for (size_t i = 0; i < 4; ++i) test_call_integers(c, 4, order);
+  test_call_real(c, 1 / sqrt((double)WIDTH));
+  test_call_real(c, -1e9);
+  test_call_boolean(c, true);
+  test_call_boolean(c, false);
+  return test_call_run(c, types[0]);
+}
+
+static float float_of_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// The elements of a float16 that is not a subnormal, and of a bfloat16.
+static float float_of_half(etx_dtype dtype, uint16_t half) {
+  if (dtype == ETX_DTYPE_BFLOAT16) return float_of_bits((uint32_t)half << 16);
+  const uint32_t rest = (uint32_t)(half & 0x7fff) << 13;
+  return float_of_bits(((uint32_t)(half & 0x8000) << 16) |
+                       (rest + (UINT32_C(112) << 23)));
+}
+
+// Queries of float32 read keys and values of a half type as they are stored.
+static void caches_of_halves_match_the_reference(void** state) {
+  (void)state;
+  static const etx_dtype types[] = {ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16};
+  static float expanded[2][CACHED * WIDTH];
+  fill_operands();
+  for (size_t t = 0; t < 2; ++t) {
+    const etx_dtype type = types[t];
+    for (size_t i = 0; i < 2 * CACHED * WIDTH; ++i) {
+      uint16_t* const half = &halves[1 + i % 2][i / 2];
+      // About 0.03 to 2 in size.
+      *half = type == ETX_DTYPE_FLOAT16
+                  ? (uint16_t)(0x2800 + (*half & 0x8000) + (*half & 0x17ff))
+                  : (uint16_t)(0x3d00 + (*half & 0x8000) + (*half & 0x02ff));
+      expanded[i % 2][i / 2] = float_of_half(type, *half);
+    }
+    test_call c;
+    assert_ok(run_typed(&c, (const etx_dtype[]){ETX_DTYPE_FLOAT32, type, type},
+                        (const void*[]){query, halves[1], halves[2]}));
+    const float* const got = test_call_result(&c, 0)->data;
+    for (size_t row = 0; row < 3; ++row) {
+      double expected[WIDTH];
+      reference_row(query, expanded[0], expanded[1], row, WIDTH, expected);
+      for (size_t d = 0; d < WIDTH; ++d) {
+        assert_true(fabs((double)got[row * WIDTH + d] - expected[d]) < 2e-5);
+      }
+    }
+    test_call_end(&c);
+  }
+}
+
+static void other_mixtures_of_types_are_refused(void** state) {
+  (void)state;
+  static const etx_dtype mixtures[][3] = {
+      {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16},
+      {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16, ETX_DTYPE_FLOAT32},
+      {ETX_DTYPE_FLOAT16, ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32},
+      {ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16, ETX_DTYPE_BFLOAT16},
+      {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT64, ETX_DTYPE_FLOAT64},
+  };
+  static double zeros[CACHED * WIDTH];
+  for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; ++i) {
+    test_call c;
+    assert_status(
+        run_typed(&c, mixtures[i], (const void*[]){zeros, zeros, zeros}),
+        ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
 static void lists_that_are_no_permutation_are_refused(void** state) {
   (void)state;
   static const int64_t good[] = {0, 1, 2, 3}, twice[] = {0, 1, 1, 3};
@@ -661,6 +747,8 @@ int main(void) {
       cmocka_unit_test(a_row_without_keys_gives_nan_zero_or_the_mean),
       cmocka_unit_test(causal_equals_last_keys_of_the_row_number),
       cmocka_unit_test(keys_behind_the_last_key_are_not_read),
+      cmocka_unit_test(caches_of_halves_match_the_reference),
+      cmocka_unit_test(other_mixtures_of_types_are_refused),
       cmocka_unit_test(lists_that_are_no_permutation_are_refused),
       cmocka_unit_test(of_a_larger_mask_the_first_rows_and_keys_are_read),
       cmocka_unit_test(smaller_masks_are_refused),

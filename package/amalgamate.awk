@@ -520,7 +520,7 @@ BEGIN {
 
   print "// etx " version ": see etx.h." > source
   print "// SPDX-License-Identifier: Apache-2.0" > source
-  print "#if defined(ETX_WITH_THREADS) && defined(__linux__)\n#define _GNU_SOURCE" > source
+  print "#if !defined(ETX_CORE_ONLY) && defined(__linux__)\n#define _GNU_SOURCE" > source
   print "#elif !defined(ETX_CORE_ONLY)\n#define _POSIX_C_SOURCE 200809L\n#endif\n" > source
   # Results do not depend on these, but for contraction, which they forbid.
   print "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF" > source

@@ -13,6 +13,7 @@
 #include "cli/bench/recorded_sizes.h"
 #include "cli/commands/commands.h"
 #include "cli/base/exit_code.h"
+#include "cli/base/memory_options.h"
 #include "cli/base/kernels_option.h"
 #include "cli/base/output_file.h"
 #include "format/pte/reserved_names.h"
@@ -31,6 +32,7 @@ typedef struct bench_options {
   bool uses_regions;
   bool keeps_plan;
   uint64_t resident_bytes;
+  bool in_memory, prefault, mlock;
   double seconds;
   bool restores;
   bool is_static;
@@ -85,6 +87,9 @@ static etx_status open_session(bench_context* b, const char* path,
       .uses_regions = b->options->uses_regions,
       .keeps_plan = b->options->keeps_plan,
       .resident_bytes = (size_t)b->options->resident_bytes,
+      .in_memory = b->options->in_memory,
+      .prefaults = b->options->prefault,
+      .locks = b->options->mlock,
       .kernel_paths = b->options->kernels.items,
       .kernel_count = b->options->kernels.count};
   return etx_run_session_open(session, path, &session_options, &b->diag);
@@ -489,6 +494,10 @@ int etx_cmd_bench(int argc, char** argv) {
                     "them leaves it after each instruction that read it; "
                     "results are bit-equal (default: all of the file)",
                     &options.resident_bytes),
+          ETX_FLAG("in-memory", 0, "read the program instead of mapping it",
+                   &options.in_memory),
+          ETX_PREFAULT_OPTION(&options.prefault),
+          ETX_MLOCK_OPTION(&options.mlock),
           ETX_REAL("seconds", 0, "X",
                    "how long to call each method (default: 1)",
                    &options.seconds),

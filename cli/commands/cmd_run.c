@@ -11,6 +11,7 @@
 #include "cli/base/output_file.h"
 #include "cli/base/plural.h"
 #include "cli/run/single_call.h"
+#include "cli/base/memory_options.h"
 #include "cli/base/kernels_option.h"
 #include "cli/base/options.h"
 #include "cli/run/smoke_run.h"
@@ -33,7 +34,7 @@ typedef struct run_options {
   bool uses_regions;
   bool keeps_plan;
   uint64_t resident_bytes;
-  bool in_memory;
+  bool in_memory, prefault, mlock;
   const char* profile;
   const char* trace_ops;
   const char* state;
@@ -363,6 +364,8 @@ static etx_exit run_file(const run_options* options) {
       .keeps_plan = options->keeps_plan,
       .resident_bytes = (size_t)options->resident_bytes,
       .in_memory = options->in_memory,
+      .prefaults = options->prefault,
+      .locks = options->mlock,
       .kernel_paths = options->kernels.items,
       .kernel_count = options->kernels.count};
   const etx_status status =
@@ -431,6 +434,8 @@ int etx_cmd_run(int argc, char** argv) {
                    "read the program instead of mapping it, so that its file "
                    "may change during the run",
                    &options.in_memory),
+          ETX_PREFAULT_OPTION(&options.prefault),
+          ETX_MLOCK_OPTION(&options.mlock),
           ETX_TEXT("profile", 0, "FILE",
                    "write the call, or those of --case, as a trace for Chrome "
                    "and Perfetto: operators and memory",

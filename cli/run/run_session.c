@@ -37,6 +37,14 @@ static etx_status open_module(etx_run_session* session,
   return status;
 }
 
+static etx_status read_ahead(etx_run_session* session,
+                             const etx_run_session_options* options,
+                             etx_diag* diag) {
+  if (options->locks) return etx_module_mlock(&session->module, diag);
+  return options->prefaults ? etx_module_prefault(&session->module, diag)
+                            : ETX_OK;
+}
+
 static etx_status open_program(etx_run_session* session,
                                const etx_run_session_options* options,
                                etx_diag* diag) {
@@ -47,7 +55,13 @@ static etx_status open_program(etx_run_session* session,
                                      .data_path_count = options->data_count,
                                      .parallel = &session->pool.parallel,
                                      .in_memory = options->in_memory};
-  return open_module(session, &module, diag);
+  ETX_TRY(open_module(session, &module, diag));
+  const etx_status status = read_ahead(session, options, diag);
+  if (status != ETX_OK) {
+    etx_module_shared_close(&session->shared);
+    etx_module_close(&session->module);
+  }
+  return status;
 }
 
 static etx_status open_pool(etx_run_session* session, size_t threads,
@@ -110,6 +124,11 @@ etx_status etx_run_session_open(etx_run_session* session, const char* path,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "--resident is for a file that is mapped, so it "
                          "cannot be combined with --in-memory");
+  }
+  if (options->locks && options->resident_bytes != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "--resident lets parts of the file leave memory, so "
+                         "it cannot be combined with --mlock");
   }
   ETX_TRY(check_paths(options->data_paths, options->data_count, diag));
   ETX_TRY(etx_kernel_set_open(&session->kernels, options->kernel_paths,

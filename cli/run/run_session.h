@@ -19,6 +19,8 @@ typedef struct etx_run_session_options {
   bool in_memory;         // files are read instead of mapped, and may change
   bool keeps_plan;        // values lie where they lie at the largest sizes
   size_t resident_bytes;  // of the file, see resident_limit.h; 0: all stay
+  bool prefaults;         // files are read into memory before the first run
+  bool locks;             // and stay there (etx_module_mlock)
   const char* const* kernel_paths;  // libraries of kernels (kernel_library.h)
   size_t kernel_count;
 } etx_run_session_options;

@@ -4,12 +4,12 @@
 
 static etx_status open_assistant(etx_drafts* drafts,
                                  const etx_draft_options* options,
-                                 uint64_t threads, etx_pool* pool,
-                                 const etx_generate_run* run, etx_diag* diag) {
-  const etx_run_session_options session = {.threads = (size_t)threads};
+                                 const etx_run_session_options* session,
+                                 etx_pool* pool, const etx_generate_run* run,
+                                 etx_diag* diag) {
   size_t bytes = 0;
   ETX_TRY(etx_run_session_open(&drafts->session, options->assistant_model,
-                               &session, diag));
+                               session, diag));
   drafts->has_session = true;
   ETX_TRY(etx_generate_run_open(&drafts->session, &drafts->generator, diag));
   ETX_TRY(etx_assistant_needed(&drafts->generator, &run->config, &bytes, diag));
@@ -22,8 +22,9 @@ static etx_status open_assistant(etx_drafts* drafts,
 }
 
 etx_exit etx_drafts_open(etx_drafts* drafts, const char* command,
-                         const etx_draft_options* options, uint64_t threads,
-                         etx_pool* pool, etx_generate_run* run) {
+                         const etx_draft_options* options,
+                         const etx_run_session_options* session, etx_pool* pool,
+                         etx_generate_run* run) {
   etx_diag diag;
   etx_diag_init(&diag);
   *drafts = (etx_drafts){.has_session = false};
@@ -36,7 +37,7 @@ etx_exit etx_drafts_open(etx_drafts* drafts, const char* command,
   }
   if (options->assistant_model != NULL) {
     const etx_status status =
-        open_assistant(drafts, options, threads, pool, run, &diag);
+        open_assistant(drafts, options, session, pool, run, &diag);
     if (status != ETX_OK) {
       return etx_error_report(command, options->assistant_model, status, &diag);
     }

@@ -41,12 +41,13 @@ typedef struct etx_drafts {
   etx_draft_source source;   // propose NULL: no drafts
 } etx_drafts;
 
-// Opens what the options name, and sets `run` to take drafts from it. An error
-// is reported, and the code is ETX_EXIT_DONE without one. Memory is of the
-// pool.
+// Opens what the options name with the options of a session, and sets `run` to
+// take drafts from it. An error is reported, and the code is ETX_EXIT_DONE
+// without one. Memory is of the pool.
 etx_exit etx_drafts_open(etx_drafts* drafts, const char* command,
-                         const etx_draft_options* options, uint64_t threads,
-                         etx_pool* pool, etx_generate_run* run);
+                         const etx_draft_options* options,
+                         const etx_run_session_options* session, etx_pool* pool,
+                         etx_generate_run* run);
 void etx_drafts_close(etx_drafts* drafts);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory_options.h"
 #include "cli/base/exit_code.h"
 
 void etx_generation_options_init(etx_generation_options* options,
@@ -123,6 +124,8 @@ const etx_option* etx_generation_options_rows(etx_generation_options* options,
                              "threads for large operators (default: 1); tokens "
                              "are the same for any number",
                              &options->threads),
+                   ETX_PREFAULT_OPTION(&options->prefault),
+                   ETX_MLOCK_OPTION(&options->mlock),
                    ETX_FLAG("json", 0, "print a JSON object in each line",
                             &options->json)));
   *at = (etx_option){.name = NULL};

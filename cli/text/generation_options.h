@@ -22,6 +22,7 @@ typedef struct etx_generation_options {
   uint64_t no_repeat_ngram_size;
   etx_option_list stop;  // strings that end a text
   uint64_t threads;
+  bool prefault, mlock;
   bool json;
 } etx_generation_options;
 

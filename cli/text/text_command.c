@@ -8,7 +8,9 @@ etx_text_program etx_generation_program(const char* command, const char* file,
   return (etx_text_program){.command = command,
                             .file = file,
                             .tokenizer = options->tokenizer,
-                            .threads = options->threads};
+                            .session = {.threads = (size_t)options->threads,
+                                        .prefaults = options->prefault,
+                                        .locks = options->mlock}};
 }
 
 etx_exit etx_text_program_use(const etx_text_program* program,
@@ -16,9 +18,9 @@ etx_exit etx_text_program_use(const etx_text_program* program,
                               etx_exit (*use)(void* context), void* context) {
   etx_diag diag;
   etx_diag_init(&diag);
-  const etx_status status = etx_text_model_open(
-      model, program->file, program->tokenizer, !program->has_no_words,
-      (size_t)program->threads, &diag);
+  const etx_status status =
+      etx_text_model_open(model, program->file, program->tokenizer,
+                          !program->has_no_words, &program->session, &diag);
   if (status != ETX_OK) {
     return etx_error_report(program->command, program->file, status, &diag);
   }

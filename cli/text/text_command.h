@@ -13,10 +13,11 @@ typedef struct etx_text_program {
   const char* file;       // the path
   const char* tokenizer;  // a file; NULL: the program's
   bool has_no_words;      // works without a tokenizer, too
-  uint64_t threads;
+  etx_run_session_options session;
 } etx_text_program;
 
-// The program at `file` with the tokenizer and the threads of the options.
+// The program at `file` with the tokenizer of the options, opened as
+// they say.
 etx_text_program etx_generation_program(const char* command, const char* file,
                                         const etx_generation_options* options);
 

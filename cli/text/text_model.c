@@ -107,10 +107,10 @@ static etx_status open_tokenizer(etx_text_model* model, const char* path,
 
 etx_status etx_text_model_open(etx_text_model* model, const char* path,
                                const char* tokenizer_path, bool needs_tokenizer,
-                               size_t threads, etx_diag* diag) {
-  const etx_run_session_options options = {.threads = threads};
+                               const etx_run_session_options* session,
+                               etx_diag* diag) {
   memset(model, 0, sizeof *model);
-  ETX_TRY(etx_run_session_open(&model->session, path, &options, diag));
+  ETX_TRY(etx_run_session_open(&model->session, path, session, diag));
   etx_pool_init(&model->pool);
   const etx_status status =
       open_tokenizer(model, tokenizer_path, needs_tokenizer, diag);

@@ -24,14 +24,14 @@ typedef enum etx_text_use {
   ETX_TEXT_SOURCE,  // what an encoder reads
 } etx_text_use;
 
-// Opens the program at `path`. The tokenizer is the file at `tokenizer_path`,
-// or, if that is NULL, the one that the program carries. Without one the model
-// opens if `needs_tokenizer` is false. On failure nothing stays open.
-ETX_MUST_USE etx_status etx_text_model_open(etx_text_model* model,
-                                            const char* path,
-                                            const char* tokenizer_path,
-                                            bool needs_tokenizer,
-                                            size_t threads, etx_diag* diag);
+// Opens the program at `path` with the options of its session. The tokenizer is
+// the file at `tokenizer_path`, or, if that is NULL, the one that the program
+// carries. Without one the model opens if `needs_tokenizer` is false. On
+// failure nothing stays open.
+ETX_MUST_USE etx_status
+etx_text_model_open(etx_text_model* model, const char* path,
+                    const char* tokenizer_path, bool needs_tokenizer,
+                    const etx_run_session_options* session, etx_diag* diag);
 void etx_text_model_close(etx_text_model* model);
 
 // Encodes a text. The ids are in memory of `pool`.

@@ -246,11 +246,31 @@ class Program:
             parts.append(f'<iframe srcdoc="{page}" width="100%" height="560"></iframe>')
         return "".join(parts)
 
+    def prefault(self) -> None:
+        """Reads the files into memory, so that the first call does not wait for the disk.
+
+        Raises:
+          HostError: a file cannot be read, or became shorter.
+        """
+        self._native.prefault()
+
+    def mlock(self) -> None:
+        """Reads the files into memory and keeps them there until the program is closed,
+        also when the system is short of memory. State and scratch are not locked, and
+        a pickled program does not carry the lock along.
+
+        Raises:
+          HostError: the system refuses, mostly because of its limit for a process
+            (`ulimit -l`). Nothing is locked then.
+          StateError: the program was loaded with `resident_bytes`.
+        """
+        self._native.mlock()
+
     def close(self) -> None:
         """Unmaps the file.
 
         Raises:
-          StateError: sessions are still open.
+          StateError: sessions are still open, or another thread reads the file.
         """
         self._native.close()
 

@@ -43,7 +43,7 @@ typedef struct etx_py_file {
   long pool_process;    // that started the threads
   size_t region_limit;  // parallel regions at a time; 0: methods use none
   size_t session_count;
-  size_t reader_count;  // calls that are copying its constants
+  size_t reader_count;  // calls that are reading its bytes
   bool is_open;
 } etx_py_file;
 

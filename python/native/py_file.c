@@ -222,6 +222,32 @@ static PyObject* file_needed(PyObject* self, PyObject* args) {
                        : NULL;
 }
 
+// Other threads run while the disk is read, and cannot close the file.
+static PyObject* read_ahead(PyObject* self,
+                            etx_status (*read)(etx_module* module,
+                                               etx_diag* diag)) {
+  etx_py_file* const file = (etx_py_file*)self;
+  etx_status status = ETX_OK;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  if (!is_open(file)) return NULL;
+  ++file->reader_count;
+  Py_BEGIN_ALLOW_THREADS status = read(&file->module, &diag);
+  Py_END_ALLOW_THREADS-- file->reader_count;
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  Py_RETURN_NONE;
+}
+
+static PyObject* file_prefault(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  return read_ahead(self, etx_module_prefault);
+}
+
+static PyObject* file_mlock(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  return read_ahead(self, etx_module_mlock);
+}
+
 static PyObject* file_close(PyObject* self, PyObject* ignored) {
   (void)ignored;
   etx_py_file* const file = (etx_py_file*)self;
@@ -233,7 +259,7 @@ static PyObject* file_close(PyObject* self, PyObject* ignored) {
   }
   if (file->reader_count > 0) {
     return etx_py_refuse(ETX_BAD_STATE, NULL,
-                         "a constant of this program is being read");
+                         "another thread reads this program");
   }
   close_file(file);
   Py_RETURN_NONE;
@@ -243,6 +269,8 @@ static PyMethodDef methods[] = {
     {"describe", file_describe, METH_NOARGS, "What is in the file."},
     {"constant", file_constant, METH_VARARGS, "A constant method's value."},
     {"needed", file_needed, METH_VARARGS, "A method's memory at some sizes."},
+    {"prefault", file_prefault, METH_NOARGS, "Reads it into memory."},
+    {"mlock", file_mlock, METH_NOARGS, "Keeps it in memory."},
     {"close", file_close, METH_NOARGS, "Unmaps the file."},
     {NULL, NULL, 0, NULL},
 };

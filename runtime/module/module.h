@@ -65,6 +65,7 @@ typedef struct etx_module {
   etx_bytes file;                     // its bytes
   bool owns_file;                     // else the caller keeps it
   bool in_memory;                     // what is ours is read, else mapped
+  bool is_locked;                     // by etx_module_mlock
   etx_ptd* data;                      // data files, ours
   size_t data_count;                  // of data
   // One block for all methods, as large as the largest needs; NULL for a stock
@@ -108,10 +109,23 @@ void etx_module_share(etx_module* module, const etx_module* owner);
 // Keeps only the first bytes of the file in memory, at least one, while its
 // methods run (resident_limit.h): those loaded afterwards, and those of modules
 // that share the file afterwards. ETX_BAD_ARGUMENT: the file is not mapped, but
-// was given as bytes or read into memory, or `kept_bytes` is 0.
+// was given as bytes or read into memory, or `kept_bytes` is 0. ETX_BAD_STATE:
+// it is locked.
 ETX_MUST_USE etx_status etx_module_limit_resident(etx_module* module,
                                                   size_t kept_bytes,
                                                   etx_diag* diag);
+
+// Reads the files into physical memory now, so that the first run does not wait
+// for the disk. ETX_HOST_FAILED: a file cannot be read, or became shorter.
+ETX_MUST_USE etx_status etx_module_prefault(etx_module* module, etx_diag* diag);
+
+// Reads the files into physical memory and keeps them there until the module is
+// closed, so that no run waits for the disk after the host was short of memory.
+// State and scratch are not locked. Closing unlocks the bytes, also those that
+// the caller gave. ETX_HOST_FAILED: the host refuses, mostly because of its
+// limit for a process; nothing is locked then. ETX_UNSUPPORTED: it locks no
+// memory; ETX_BAD_STATE: the resident bytes are limited.
+ETX_MUST_USE etx_status etx_module_mlock(etx_module* module, etx_diag* diag);
 
 // Gives all memory back and unmaps the files. The module's sessions are closed
 // before.

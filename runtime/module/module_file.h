@@ -30,6 +30,17 @@ ETX_MUST_USE etx_status etx_module_file_read(const char* path,
 // read.
 void etx_module_file_ask_large_pages(etx_bytes file);
 
+// Reads a file into physical memory, so that no run waits for the disk.
+// ETX_HOST_FAILED: it cannot be read, or became shorter.
+ETX_MUST_USE etx_status etx_module_file_prefault(etx_bytes file,
+                                                 etx_diag* diag);
+
+// Keeps bytes in physical memory until they are unlocked or unmapped.
+// ETX_HOST_FAILED: the host refuses, mostly because of its limit;
+// ETX_UNSUPPORTED: it has no such function.
+ETX_MUST_USE etx_status etx_module_file_lock(etx_bytes bytes, etx_diag* diag);
+void etx_module_file_unlock(etx_bytes bytes);
+
 // Tells the host that the process does not need this part of a mapped file in
 // memory now. Pages that lie whole in it leave the process's memory and are
 // read again when they are used.

@@ -15,6 +15,14 @@ static etx_status fail_with_errno(const char* path, const char* what,
                        strerror(errno));
 }
 
+// The pages that a range touches. The last one may reach beyond its end.
+static etx_bytes_mut pages_around(etx_bytes range) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t start = (uintptr_t)range.data / page * page;
+  const uintptr_t end = (uintptr_t)range.data + range.size;
+  return (etx_bytes_mut){(uint8_t*)start, end - start};
+}
+
 // Decoding reads all weights in each step. With pages of 4 KB, TLB misses limit
 // it to two thirds of the memory bandwidth. Some systems have large pages for
 // files, and use them if the file is not in memory yet.
@@ -37,6 +45,53 @@ void etx_module_file_release(etx_bytes part) {
 #else
   (void)part;
 #endif
+}
+
+// Reads a byte of each page.
+static void touch(etx_bytes file) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const volatile uint8_t* const bytes = file.data;
+  for (size_t at = 0; at < file.size; at += page) (void)bytes[at];
+}
+
+// Where the host reads a range by one call, that call reports a file that
+// became shorter, where touching it would end the process.
+etx_status etx_module_file_prefault(etx_bytes file, etx_diag* diag) {
+  if (file.size == 0) return ETX_OK;
+#ifdef MADV_POPULATE_READ
+  const etx_bytes_mut pages = pages_around(file);
+  int result = 0;
+  do {
+    result = madvise(pages.data, pages.size, MADV_POPULATE_READ);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return ETX_OK;
+  if (errno != EINVAL) {  // EINVAL: the kernel is older than the call
+    return etx_diag_fail(
+        diag, ETX_HOST_FAILED, "cannot read %z bytes into memory: %s",
+        file.size,
+        errno == EFAULT ? "the file became shorter" : strerror(errno));
+  }
+#else
+  (void)diag;
+#endif
+  touch(file);
+  return ETX_OK;
+}
+
+etx_status etx_module_file_lock(etx_bytes bytes, etx_diag* diag) {
+  if (bytes.size == 0) return ETX_OK;
+  const etx_bytes_mut pages = pages_around(bytes);
+  if (mlock(pages.data, pages.size) == 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_HOST_FAILED,
+                       "cannot lock %z bytes in memory: %s; the process may be "
+                       "allowed less (ulimit -l, RLIMIT_MEMLOCK)",
+                       bytes.size, strerror(errno));
+}
+
+void etx_module_file_unlock(etx_bytes bytes) {
+  if (bytes.size == 0) return;
+  const etx_bytes_mut pages = pages_around(bytes);
+  (void)munlock(pages.data, pages.size);
 }
 
 static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,

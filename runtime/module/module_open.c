@@ -131,8 +131,17 @@ void etx_module_share(etx_module* module, const etx_module* owner) {
   module->resident.observer.context = &module->resident;
 }
 
+// Memory of the heap, and of the caller, would stay locked.
+static void unlock_files(const etx_module* module) {
+  etx_module_file_unlock(module->file);
+  for (size_t i = 0; i < module->data_count; ++i) {
+    etx_module_file_unlock(module->data[i].file);
+  }
+}
+
 void etx_module_close(etx_module* module) {
   etx_module_methods_close(module);
+  if (module->is_locked) unlock_files(module);
   if (module->memory.give_back != NULL) close_data(module);
   if (module->owns_file) {
     close_file(module->file, module->in_memory, &module->memory);

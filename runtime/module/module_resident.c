@@ -16,6 +16,12 @@ etx_status etx_module_limit_resident(etx_module* module, size_t kept_bytes,
                             "only a file that the module has mapped can leave "
                             "memory: open it by its path, and not in memory"));
   }
+  if (module->is_locked) {
+    return etx_diag_seal(
+        diag, etx_diag_fail(diag, ETX_BAD_STATE,
+                            "the file is locked in memory, so no part of it "
+                            "can leave: choose one of the two"));
+  }
   etx_resident_limit_init(&module->resident, module->file, kept_bytes);
   return ETX_OK;
 }

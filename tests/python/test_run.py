@@ -356,6 +356,30 @@ def test_weights_leave_memory(tmp_path):
         etx.load(path, threads=2, parallel_regions=True, resident_bytes=1)
 
 
+def test_a_program_is_read_ahead_and_locked(tmp_path):
+    """All weights are in memory before the first call, and locked until the end."""
+    if not os.path.exists("/proc/self/smaps"):
+        pytest.skip("this system does not tell")
+    path, weight = _big_program(tmp_path)
+    os.posix_fadvise(fd := os.open(path, os.O_RDONLY), 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+    program = etx.load(path)
+    program.prefault()
+    assert _pages_of(program, "Rss:") >= weight.nbytes
+    assert _pages_of(program, "Locked:") == 0
+    try:
+        program.mlock()
+    except etx.HostError as refused:
+        assert "ulimit -l" in str(refused)
+        pytest.skip("this process may lock less")
+    assert _pages_of(program, "Locked:") >= weight.nbytes
+    program.close()
+    with pytest.raises(etx.StateError, match="closed"):
+        program.prefault()
+    with etx.load(path, resident_bytes=1) as limited, pytest.raises(etx.StateError, match="leave memory"):
+        limited.mlock()
+
+
 def test_kept_weights_are_not_loaded_again(tmp_path):
     """With a limit, later calls load pages behind it alone, so the more is kept the fewer
     there are. The system counts them, and lists those that are there after a call."""

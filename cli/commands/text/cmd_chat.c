@@ -261,7 +261,7 @@ static etx_exit chat(void* context) {
   if (status != ETX_OK) return report(c, status, &diag);
   etx_exit code =
       etx_drafts_open(&c->drafts, "chat", &c->options->drafts,
-                      c->program.threads, &c->model.pool, &c->answer.run);
+                      &c->program.session, &c->model.pool, &c->answer.run);
   if (code == ETX_EXIT_DONE) code = talk(c);
   etx_drafts_close(&c->drafts);
   return code;

@@ -215,9 +215,10 @@ int etx_cmd_embed(int argc, char** argv) {
   const etx_options_result read = etx_options_read(&usage, argc, argv);
   if (read != ETX_OPTIONS_READ) return etx_options_exit(read);
   embedding e = {.options = &options};
-  const etx_text_program program = {.command = "embed",
-                                    .file = options.file,
-                                    .tokenizer = options.tokenizer,
-                                    .threads = options.threads};
+  const etx_text_program program = {
+      .command = "embed",
+      .file = options.file,
+      .tokenizer = options.tokenizer,
+      .session = {.threads = (size_t)options.threads}};
   return (int)etx_text_program_use(&program, &e.model, embed, &e);
 }

@@ -92,8 +92,8 @@ static etx_exit answer_prompt(void* context) {
   }
   etx_drafts drafts;
   etx_exit code =
-      etx_drafts_open(&drafts, "generate", &options->drafts, g->program.threads,
-                      &g->model.pool, &answer.run);
+      etx_drafts_open(&drafts, "generate", &options->drafts,
+                      &g->program.session, &g->model.pool, &answer.run);
   etx_interrupt_watch();
   if (code == ETX_EXIT_DONE) {
     code = etx_text_answer_run(&answer, &g->model.pool, NULL);

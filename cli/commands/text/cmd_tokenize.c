@@ -87,8 +87,9 @@ static bool is_program(const char* path) {
 
 static etx_status load(tokenize_job* job) {
   if (is_program(job->options->path)) {
-    ETX_TRY(etx_text_model_open(&job->model, job->options->path, NULL, true, 1,
-                                &job->diag));
+    const etx_run_session_options session = {.threads = 1};
+    ETX_TRY(etx_text_model_open(&job->model, job->options->path, NULL, true,
+                                &session, &job->diag));
     job->has_model = true;
     job->tokenizer = job->model.tokenizer;
     return ETX_OK;

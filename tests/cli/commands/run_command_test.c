@@ -374,12 +374,25 @@ static void the_file_may_leave_memory(void** state) {
                      WORDS(ETX, "run", kv, "--smoke", "--resident", "1",
                            "--trace-ops", "use.yaml"),
                      "--trace-ops and --resident");
-  command_expect_err(2,
-                     WORDS(ETX, "run", kv, "--smoke", "--resident", "1",
-                           "--in-memory"),
-                     "--resident is for a file that is mapped");
+  command_expect_err(
+      2, WORDS(ETX, "run", kv, "--smoke", "--resident", "1", "--in-memory"),
+      "--resident is for a file that is mapped");
+  command_expect_err(2, WORDS(ETX, "bench", kv, "--resident", "1", "--mlock"),
+                     "--resident lets parts of the file leave memory");
   command_expect_err(2, WORDS(ETX, "run", kv, "--smoke", "--resident", "much"),
                      "--resident");
+}
+
+// Recorded calls agree when the file is read ahead, and when it is locked.
+static void the_file_may_be_read_ahead(void** state) {
+  (void)state;
+  static const char* const options[] = {"--prefault", "--mlock"};
+  for (size_t i = 0; i < sizeof options / sizeof options[0]; ++i) {
+    command_expect(0, WORDS(ETX, "run", kv, options[i], "--case",
+                            ETX_TEST_DATA "/pt2/kv"));
+    command_expect(0, WORDS(ETX, "run", kv, options[i], "--in-memory", "--case",
+                            ETX_TEST_DATA "/pt2/kv"));
+  }
 }
 
 int main(void) {
@@ -403,6 +416,7 @@ int main(void) {
       cmocka_unit_test(a_closed_pipe_ends_with_sigpipe),
       cmocka_unit_test(calls_run_on_several_threads),
       cmocka_unit_test(the_file_may_leave_memory),
+      cmocka_unit_test(the_file_may_be_read_ahead),
       cmocka_unit_test(codes_are_explained),
       cmocka_unit_test(every_command_has_help),
   };

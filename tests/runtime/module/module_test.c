@@ -1,13 +1,17 @@
 // The hosted layer: files by path, memory by callback, methods by name.
 
+#define _DEFAULT_SOURCE    // MADV_POPULATE_READ
 #define _XOPEN_SOURCE 700  // mkstemp, truncate
 
 #include "runtime/module/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/module/module_file.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/counter_program.h"
 #include "tests/support/short_kernel_table.h"
@@ -400,8 +404,121 @@ static void bytes_of_a_caller_stay(void** state) {
   remove(path);
 }
 
+// Kilobytes that the process has locked in memory; -1: the system does not say.
+static long locked_kilobytes(void) {
+  long found = -1;
+  char line[256];
+  FILE* const file = fopen("/proc/self/status", "r");
+  if (file == NULL) return -1;
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "VmLck: %ld", &found) == 1) break;
+  }
+  fclose(file);
+  return found;
+}
+
+// Closing unlocks mapped files, those in memory, and bytes of the caller.
+static void a_locked_file_is_unlocked_at_the_end(void** state) {
+  (void)state;
+  module_fixture f;
+  const long before = locked_kilobytes();
+  if (before < 0) skip();
+  for (int way = 0; way < 3; ++way) {
+    char path[] = "/tmp/etx_module_XXXXXX";
+    start(&f, true);
+    if (way > 0) {
+      etx_module_close(&f.module);
+      write_file(path, test_file(f.p));
+      f.options.in_memory = way == 2;
+      assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+    }
+    assert_ok(etx_module_prefault(&f.module, &diag));
+    assert_int_equal(locked_kilobytes(), before);
+    const etx_status status = etx_module_mlock(&f.module, &diag);
+    if (status == ETX_UNSUPPORTED) {  // a host without mmap
+      end(&f);
+      skip();
+    }
+    assert_ok(status);
+    assert_true(locked_kilobytes() > before);
+    if (way == 1) {
+      assert_refused(etx_module_limit_resident(&f.module, 1, &diag),
+                     ETX_BAD_STATE, "the file is locked in memory");
+    }
+    add(&f, 4);
+    end(&f);
+    assert_int_equal(locked_kilobytes(), before);
+    if (way > 0) remove(path);
+  }
+}
+
+static void a_refused_lock_locks_nothing(void** state) {
+  (void)state;
+  module_fixture f;
+  char path[] = "/tmp/etx_module_XXXXXX";
+  struct rlimit limit;
+  struct rlimit none;
+  start(&f, true);
+  write_file(path, test_file(f.p));
+  etx_module_close(&f.module);
+  assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+  assert_ok(etx_module_limit_resident(&f.module, 1, &diag));
+  etx_diag_init(&diag);
+  assert_refused(etx_module_mlock(&f.module, &diag), ETX_BAD_STATE,
+                 "parts of the file leave memory");
+  etx_module_close(&f.module);
+  assert_ok(etx_module_open(&f.module, path, &f.options, &diag));
+  assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  none = (struct rlimit){0, limit.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+  const long before = locked_kilobytes();
+  const etx_status status = etx_module_mlock(&f.module, &diag);
+  // A process with CAP_IPC_LOCK has no limit; a host without mmap has no locks.
+  if (status != ETX_OK && status != ETX_UNSUPPORTED) {
+    assert_refused(status, ETX_HOST_FAILED, "RLIMIT_MEMLOCK");
+    assert_int_equal(locked_kilobytes(), before);
+  }
+  assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  add(&f, 4);
+  end(&f);
+  remove(path);
+}
+
+// Reading ahead reports what touching the pages would end the process for.
+static void a_file_that_became_shorter_is_reported(void** state) {
+  (void)state;
+#ifdef MADV_POPULATE_READ
+  module_fixture f;
+  char path[] = "/tmp/etx_module_XXXXXX";
+  const long page = sysconf(_SC_PAGESIZE);
+  start(&f, true);
+  write_file(path, test_file(f.p));
+  etx_bytes mapped;
+  assert_int_equal(truncate(path, 4 * page), 0);
+  assert_ok(etx_module_file_map(path, &mapped, &diag));
+  assert_ok(etx_module_file_prefault(mapped, &diag));
+  // A kernel without the call cannot tell, nor can a host without mmap.
+  const bool tells = madvise((void*)(uintptr_t)mapped.data, mapped.size,
+                             MADV_POPULATE_READ) == 0;
+  assert_int_equal(truncate(path, page), 0);
+  if (tells) {
+    assert_refused(
+        etx_diag_seal(&diag, etx_module_file_prefault(mapped, &diag)),
+        ETX_HOST_FAILED, "became shorter");
+  }
+  etx_module_file_unmap(mapped);
+  end(&f);
+  remove(path);
+#else
+  skip();
+#endif
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_locked_file_is_unlocked_at_the_end),
+      cmocka_unit_test(a_refused_lock_locks_nothing),
+      cmocka_unit_test(a_file_that_became_shorter_is_reported),
       cmocka_unit_test(methods_of_one_session_share_state),
       cmocka_unit_test(without_an_allocator_state_is_private),
       cmocka_unit_test(a_second_module_has_memory_of_its_own),

@@ -295,6 +295,19 @@ static etx_status place_tensors(gguf_reader* r) {
   return ETX_OK;
 }
 
+// Sorts the tensors by their names, of which no two are equal.
+static etx_status sort_tensors(const etx_gguf_file* file, etx_diag* diag) {
+  etx_gguf_tensor* const tensors = file->tensors;
+  if (file->tensor_count < 2) return ETX_OK;
+  qsort(tensors, file->tensor_count, sizeof *tensors, by_name);
+  for (size_t i = 1; i < file->tensor_count; ++i) {
+    if (!etx_text_equal(tensors[i - 1].name, tensors[i].name)) continue;
+    return etx_diag_fail(diag, ETX_BAD_FILE, "'%t': two tensors are named '%t'",
+                         file->path, tensors[i].name);
+  }
+  return ETX_OK;
+}
+
 static etx_status check_tensors(const gguf_reader* r) {
   const etx_gguf_file* const file = r->file;
   etx_gguf_tensor* const tensors = file->tensors;
@@ -309,14 +322,20 @@ static etx_status check_tensors(const gguf_reader* r) {
                          "'%t': the bytes of tensors '%t' and '%t' overlap",
                          file->path, tensors[i - 1].name, tensors[i].name);
   }
-  qsort(tensors, file->tensor_count, sizeof *tensors, by_name);
-  for (size_t i = 1; i < file->tensor_count; ++i) {
-    if (!etx_text_equal(tensors[i - 1].name, tensors[i].name)) continue;
-    return etx_diag_fail(r->diag, ETX_BAD_FILE,
-                         "'%t': two tensors are named '%t'", file->path,
-                         tensors[i].name);
-  }
-  return ETX_OK;
+  return sort_tensors(file, r->diag);
+}
+
+etx_status etx_gguf_add(etx_gguf_file* file, etx_pool* pool,
+                        const etx_gguf_file* more, etx_diag* diag) {
+  const size_t count = file->tensor_count + more->tensor_count;
+  etx_gguf_tensor* const all = etx_pool_take(pool, count * sizeof *all);
+  if (all == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(all, file->tensors, file->tensor_count * sizeof *all);
+  memcpy(all + file->tensor_count, more->tensors,
+         more->tensor_count * sizeof *all);
+  file->tensors = all;
+  file->tensor_count = count;
+  return sort_tensors(file, diag);
 }
 
 static etx_status read_tensors(gguf_reader* r) {

@@ -52,6 +52,11 @@ ETX_MUST_USE etx_status etx_gguf_open(etx_gguf_file* file, etx_pool* pool,
                                       etx_text path, etx_bytes bytes,
                                       etx_diag* diag);
 
+// Adds the tensors of another file, which stays open as long. ETX_BAD_FILE if a
+// name is there already.
+ETX_MUST_USE etx_status etx_gguf_add(etx_gguf_file* file, etx_pool* pool,
+                                     const etx_gguf_file* more, etx_diag* diag);
+
 // The tensor of that name, or NULL.
 const etx_gguf_tensor* etx_gguf_find(const etx_gguf_file* file, etx_text name);
 

@@ -3,6 +3,7 @@
 #include "exporter/host/host_file.h"
 #include "exporter/host/nearest_name.h"
 #include "exporter/read_gguf/gguf_convert.h"
+#include "exporter/read_gguf/gguf_parts.h"
 #include "exporter/read_gguf/gguf_pairs.h"
 
 // What is known of a buffer of the graph.
@@ -360,16 +361,7 @@ static etx_status count_types(weights_reader* r) {
   return ETX_OK;
 }
 
-static void check_facts(weights_reader* r) {
-  uint64_t parts = 0;
-  if (etx_gguf_number(&r->file, etx_text_of("split.count"), &parts) &&
-      parts > 1) {
-    etx_import_problem(
-        r->import, ETX_UNSUPPORTED, &r->place,
-        "the file is one of %u parts of a model: merge them first "
-        "(llama-gguf-split --merge)",
-        parts);
-  }
+static void read_architecture(weights_reader* r) {
   if (etx_gguf_text(&r->file, etx_text_of("general.architecture"), &r->model)) {
     r->architecture = etx_gguf_architecture(r->model);
   }
@@ -386,9 +378,7 @@ static void explain_architecture(weights_reader* r) {
 }
 
 static etx_status read_tensors(weights_reader* r) {
-  const size_t problems = r->import->problem_count;
-  check_facts(r);
-  if (r->import->problem_count != problems) return ETX_OK;
+  read_architecture(r);
   check_pairs(r);
   ETX_TRY(list_weights(r));
   ETX_TRY(assign_tensors(r));
@@ -406,9 +396,8 @@ static etx_status read_names(weights_reader* r, etx_diag* diag) {
   return etx_gguf_name_pairs_read(&r->pairs, r->pool, text, diag);
 }
 
-static etx_status read_file(weights_reader* r, etx_bytes bytes,
-                            etx_diag* diag) {
-  ETX_TRY(etx_gguf_open(&r->file, r->pool, r->place.file, bytes, diag));
+static etx_status read_file(weights_reader* r, etx_diag* diag) {
+  ETX_TRY(etx_gguf_open_parts(&r->file, r->pool, r->place.file, diag));
   return read_tensors(r);
 }
 
@@ -422,7 +411,6 @@ etx_status etx_gguf_weights_read(etx_import* import, uint32_t* overrides) {
                       .place = {.file = files->path},
                       .names = {.file = files->names}};
   etx_diag diag;
-  etx_bytes bytes = {NULL, 0};
   if (files->path.size == 0) return ETX_OK;
   etx_diag_init(&diag);
   etx_status status = read_names(&r, &diag);
@@ -430,10 +418,7 @@ etx_status etx_gguf_weights_read(etx_import* import, uint32_t* overrides) {
     etx_import_problem_of(import, &r.names, status, &diag);
     return ETX_OK;
   }
-  if (status == ETX_OK) {
-    status = etx_file_map(r.pool, files->path.data, &bytes, &diag);
-  }
-  if (status == ETX_OK) status = read_file(&r, bytes, &diag);
+  if (status == ETX_OK) status = read_file(&r, &diag);
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
   etx_import_problem_of(import, &r.place, status, &diag);
   return ETX_OK;

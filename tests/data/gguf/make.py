@@ -8,7 +8,7 @@ PyTorch rounds them. For each architecture, NAME.gguf is a small
 random model as convert_hf_to_gguf.py of llama.cpp writes it, with the table of names of
 the package gguf; NAME.yaml is a graph that returns its weights; NAME.safetensors has the
 weights that transformers reads from NAME.gguf (gemma: those that were written, since it does
-not read that architecture).
+not read that architecture). qwen2_parts-*.gguf are qwen2.gguf in several files.
 """
 
 import argparse
@@ -188,6 +188,18 @@ def check_with_transformers(folder, arch, expected):
             assert np.array_equal(read[name].numpy(), value), name
 
 
+def write_parts(folder, arch):
+    """The tensors and the numbers of a model in files of at most five tensors."""
+    model = gguf.GGUFReader(folder / f"{arch}.gguf")
+    writer = gguf.GGUFWriter(folder / f"{arch}_parts.gguf", arch, split_max_tensors=5)
+    for field in model.fields.values():
+        if field.name.startswith(f"{arch}."):
+            writer.add_key_value(field.name, field.contents(), field.types[0])
+    for tensor in model.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    close(writer)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -195,6 +207,7 @@ def main():
     write_types(folder)
     for arch, config in MODELS.items():
         write_model(folder, arch, config)
+    write_parts(folder, "qwen2")
 
 
 if __name__ == "__main__":

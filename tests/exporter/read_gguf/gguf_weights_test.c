@@ -21,6 +21,8 @@
 
 #define GGUF ETX_TEST_DATA "/gguf/"
 
+enum { PARTS = 3 };  // of qwen2_parts-*.gguf
+
 static reading r;
 static scratch_directory directory;
 
@@ -348,12 +350,96 @@ static void metadata_that_is_needed_is_reported(void** state) {
                  "the metadata should have 'llama.attention.head_count', "
                  "one number above 0");
   done();
-  bytes = gguf_header(0, 1);
-  gguf_put_text(&bytes, "split.count");
-  gguf_put(&bytes, 2, 4);  // uint16
-  gguf_put(&bytes, 3, 2);
-  read_bytes(query, &bytes);
-  assert_problem(&r, "the file is one of 3 parts of a model: merge them first");
+}
+
+// Any part may be named. The package gguf wrote them.
+static void parts_of_a_model_are_read_together(void** state) {
+  (void)state;
+  for (int part = 1; part <= PARTS; ++part) {
+    char path[512];
+    snprintf(path, sizeof path, GGUF "qwen2_parts-%05d-of-%05d.gguf", part,
+             PARTS);
+    assert_model("qwen2", path);
+  }
+}
+
+static void put_number(gguf_bytes* out, const char* key, uint64_t number) {
+  gguf_put_text(out, key);
+  gguf_put(out, 2, 4);  // uint16
+  gguf_put(out, number, 2);
+}
+
+// A part with one tensor, whose name ends with the letter.
+static gguf_bytes make_part(uint64_t number, uint64_t count, char letter) {
+  char name[] = "net.?.weight";
+  gguf_bytes out = gguf_header(1, 3);
+  name[4] = letter;
+  put_number(&out, "split.no", number);
+  put_number(&out, "split.count", count);
+  put_number(&out, "split.tensors.count", 2);
+  gguf_put_tensor(&out, name, 2, 2, 0, 0);
+  gguf_put_data(&out, 16);
+  return out;
+}
+
+// Reads a graph with the first of two parts, of which the second may be NULL.
+static void read_parts(const char* first_name, const gguf_bytes* first,
+                       const gguf_bytes* second) {
+  static char path[300];
+  scratch_directory weights;
+  scratch_directory_make(&weights);
+  scratch_write(&weights, first_name, first->data, first->size);
+  if (second != NULL) {
+    scratch_write(&weights, "m-00002-of-00002.gguf", second->data,
+                  second->size);
+  }
+  snprintf(path, sizeof path, "%s/%s", weights.path, first_name);
+  read_text(
+      "buffers: [{name: net.a.weight, type: \"float32[2, 2]\"}, "
+      "{name: net.b.weight, type: \"float32[2, 2]\"}]\n"
+      "outputs: [net.a.weight, net.b.weight]\n",
+      path, NULL);
+  scratch_directory_remove(&weights);
+}
+
+static void parts_that_do_not_fit_are_refused(void** state) {
+  static const char name[] = "m-00001-of-00002.gguf";
+  (void)state;
+  const gguf_bytes first = make_part(0, 2, 'a');
+  gguf_bytes second = make_part(1, 2, 'b');
+  read_parts(name, &first, &second);
+  assert_reads(&r);
+  done();
+  read_parts(name, &first, NULL);
+  assert_problem(&r, "m-00002-of-00002.gguf");
+  done();
+  read_parts("model.gguf", &first, &second);
+  assert_problem(&r,
+                 "is part 1 of 2 of a model, and its name does not end with "
+                 "'-00001-of-00002.gguf', so the others cannot be found");
+  done();
+  second = make_part(0, 2, 'b');
+  read_parts(name, &first, &second);
+  assert_problem(&r, "should state that it is part 2 of 2");
+  done();
+  second = make_part(1, 3, 'b');
+  read_parts(name, &first, &second);
+  assert_problem(&r, "should state that it is part 2 of 2");
+  done();
+  second = make_part(1, 2, 'a');
+  read_parts(name, &first, &second);
+  assert_problem(&r, "two tensors are named 'net.a.weight'");
+  done();
+  gguf_bytes wrong = make_part(2, 2, 'a');
+  read_parts(name, &wrong, &second);
+  assert_problem(&r, "is one of 2 parts: split.no should say which");
+  done();
+  wrong = make_part(0, 2, 'a');
+  second = gguf_header(0, 2);
+  put_number(&second, "split.no", 1);
+  put_number(&second, "split.count", 2);
+  read_parts(name, &wrong, &second);
+  assert_problem(&r, "the parts have 1 tensors, expected 2 in all");
   done();
 }
 
@@ -382,6 +468,8 @@ int main(void) {
       cmocka_unit_test(lines_of_names_are_checked),
       cmocka_unit_test(files_that_are_missing_are_reported),
       cmocka_unit_test(metadata_that_is_needed_is_reported),
+      cmocka_unit_test(parts_of_a_model_are_read_together),
+      cmocka_unit_test(parts_that_do_not_fit_are_refused),
       cmocka_unit_test(parameters_of_archives_are_needed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,12 +70,11 @@ static bool is_true(const etx_rewrite* rewrite, size_t position) {
          etx_rewrite_number(constant, &number) && number != 0.0;
 }
 
-// and(x, true) -> x, repeated to the sizes of the result, where these vary.
+// and(x, true) -> x, repeated to the sizes of the result.
 static etx_status simplify_and(etx_rewrite* rewrite, bool* out_done) {
   etx_builder* const builder = &rewrite->builder;
   const etx_ir_node* const node = builder->node;
   const etx_shape to = *etx_builder_shape(builder, node->outputs[0]);
-  if (etx_ir_is_static(&to)) return ETX_OK;
   for (size_t i = 0; i < 2; ++i) {
     const uint32_t other = node->args[1 - i].as.value;
     if (!is_true(rewrite, i) ||

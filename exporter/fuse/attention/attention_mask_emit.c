@@ -1,14 +1,16 @@
 // Combines everything that masks the scores (added tensors, and a where() or
 // masked_fill) into one mask for the attention operator. A causal mask, or one
-// that hides keys after a position, needs no tensor. A mask that is the first
-// rows and keys of a larger tensor is read from this tensor, without a copy.
+// that hides keys after a position, needs no tensor. If the mask hides other
+// keys, too, the position is given beside it: keys after it are not read. A
+// mask that is the first rows and keys of a larger tensor is read from this
+// tensor, without a copy.
 
 #include <math.h>
 
 #include "exporter/fuse/attention/attention_pattern.h"
 #include "exporter/ir/ir_edit.h"
 
-// A mask that depends on positions alone.
+// A mask that depends on positions.
 typedef struct position_mask {
   bool is_found;
   size_t at;  // index of the addend; added_count: the where()
@@ -29,8 +31,21 @@ static bool has_minimum(const etx_attention_scores* s) {
   return s->minimum != -(double)INFINITY;
 }
 
-// Finds a mask that depends on positions alone. A key that a large negative
-// number hides counts as unseen.
+// True if a single tensor masks the scores.
+static bool has_one_mask(const etx_attention_scores* s) {
+  return s->added_count + has_where(s) == 1 && !has_minimum(s);
+}
+
+// True if the mask can be given up for the positions, or kept beside them. Rows
+// that see no key differ only if a hidden key has a finite score; the operator
+// finds them in a bool mask.
+static bool is_usable(const etx_attention_scores* s, const etx_causal_mask* m) {
+  return m->tests == ETX_IR_NONE || m->hidden == -(double)INFINITY ||
+         has_one_mask(s);
+}
+
+// Finds a mask that depends on positions. A key that a large negative number
+// hides counts as unseen.
 static position_mask find_positions(etx_rewrite* rewrite,
                                     const etx_attention_scores* s) {
   position_mask p = {.at = s->added_count};
@@ -39,6 +54,7 @@ static position_mask find_positions(etx_rewrite* rewrite,
         s->hidden <= -1e8 && etx_causal_mask_read(rewrite, s->condition.value,
                                                   s->is_inverted, &p.mask);
     p.mask.hidden = s->hidden;
+    p.is_found = p.is_found && is_usable(s, &p.mask);
     return p;
   }
   for (p.at = 0; p.at < s->added_count; ++p.at) {
@@ -46,9 +62,16 @@ static position_mask find_positions(etx_rewrite* rewrite,
     p.is_found = added->factor > 0 &&
                  etx_causal_mask_read(rewrite, added->value, false, &p.mask);
     p.mask.hidden = fmax(p.mask.hidden * added->factor, s->minimum);
+    p.is_found = p.is_found && is_usable(s, &p.mask);
     if (p.is_found) break;
   }
   return p;
+}
+
+// What broadcasts to the scores as the mask does.
+static const etx_score_operand* mask_of(const etx_attention_scores* s,
+                                        const position_mask* p) {
+  return p->at < s->added_count ? &s->added[p->at] : &s->condition;
 }
 
 static etx_status emit_positions(etx_rewrite* rewrite,
@@ -57,8 +80,7 @@ static etx_status emit_positions(etx_rewrite* rewrite,
                                  const position_mask* p,
                                  etx_attention_masking* out) {
   const etx_causal_mask* const m = &p->mask;
-  const etx_score_operand* const beside =
-      p->at < s->added_count ? &s->added[p->at] : &s->condition;
+  const etx_score_operand* const beside = mask_of(s, p);
   if (m->hides_nothing) return ETX_OK;
   out->hidden = m->hidden;
   out->is_causal = m->is_causal;
@@ -262,17 +284,23 @@ static etx_status emit_where(etx_rewrite* rewrite,
 static etx_status emit_mask(etx_rewrite* rewrite, const etx_attention_scores* s,
                             const etx_attention_sizes* z,
                             const position_mask* p, uint32_t* out_mask) {
-  const size_t skipped = p->is_found ? p->at : s->added_count;
+  const bool has_tests = p->is_found && p->mask.tests != ETX_IR_NONE;
+  const bool replaces = p->is_found && !has_tests;
+  const size_t skipped = replaces ? p->at : s->added_count;
   const size_t after = count_after_where(s);
   const addend_range before_where = {after, s->added_count, skipped};
   const addend_range after_where = {0, after, skipped};
+  if (has_tests && has_one_mask(s)) {
+    return etx_score_operand_broadcast(rewrite, mask_of(s, p), z, p->mask.tests,
+                                       out_mask);
+  }
   *out_mask = ETX_IR_NONE;
   ETX_TRY(emit_sum(rewrite, s, z, before_where, out_mask));
-  if (has_where(s) && !p->is_found) {
+  if (has_where(s) && !replaces) {
     ETX_TRY(emit_where(rewrite, s, z, out_mask));
   }
   ETX_TRY(emit_sum(rewrite, s, z, after_where, out_mask));
-  const bool is_sum = s->added_count > (p->is_found && !has_where(s) ? 1u : 0u);
+  const bool is_sum = s->added_count > (replaces && !has_where(s) ? 1u : 0u);
   if (!is_sum || !has_minimum(s)) return ETX_OK;
   return etx_build_binary_constant(&rewrite->builder, ETX_OP_maximum_out,
                                    *out_mask, s->minimum, out_mask);

@@ -6,9 +6,11 @@
 // Recognises masks that depend on positions alone, from the mask tensor towards
 // its operands: a constant lower triangle, or a comparison of arange with the
 // last visible key, through views, expands, logical_not and where(mask, 0,
-// low). If the last visible key is arange, too, the mask is causal.
+// low). If the last visible key is arange, too, the mask is causal. One of
+// several tests that are combined with and() is enough (a window that slides,
+// padding): then the mask stays an operand beside the last visible key.
 
-enum { MAX_STEPS = 24 };
+enum { MAX_STEPS = 24, MAX_TESTS = 8 };
 
 // A score, or a number added to one, that is this low hides a key: its weight
 // is 0 next to any visible key.
@@ -209,14 +211,17 @@ static bool read_where(const etx_rewrite* rewrite, const etx_ir_node* node,
   return true;
 }
 
-bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
-                          bool is_inverted, etx_causal_mask* out) {
-  mask_state state = {is_inverted, -(double)INFINITY};
-  *out = (etx_causal_mask){.last = ETX_IR_NONE};
+// Reads a mask that is a single test. `*out_stop` is the first value that is
+// neither a constant nor passed.
+static bool read_test(const etx_rewrite* rewrite, uint32_t mask,
+                      mask_state* state, etx_causal_mask* out,
+                      uint32_t* out_stop) {
+  *out = (etx_causal_mask){.last = ETX_IR_NONE, .tests = ETX_IR_NONE};
+  *out_stop = ETX_IR_NONE;
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_constant* const constant = etx_rewrite_constant(
         rewrite->builder.module, rewrite->builder.method, mask);
-    if (constant != NULL) return read_constant(constant, &state, out);
+    if (constant != NULL) return read_constant(constant, state, out);
     const etx_ir_node* const node = etx_rewrite_definition(rewrite, mask);
     if (node == NULL) return false;
     switch (node->op->id) {
@@ -227,15 +232,52 @@ bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
         if (!keeps_keys(rewrite, node)) return false;
         break;
       case ETX_OP_logical_not_out:
-        state.is_inverted = !state.is_inverted;
+        state->is_inverted = !state->is_inverted;
         break;
       case ETX_OP_where_self_out:
-        if (!read_where(rewrite, node, &state)) return false;
+        if (!read_where(rewrite, node, state)) return false;
         break;
       default:
-        return read_comparison(rewrite, node, &state, out);
+        *out_stop = mask;
+        return read_comparison(rewrite, node, state, out);
     }
     mask = node->args[0].as.value;
   }
   return false;
+}
+
+// Finds, among tests that are combined with and(), one that the keys up to a
+// position pass.
+static bool read_tests(const etx_rewrite* rewrite, uint32_t tests,
+                       const mask_state* state, etx_causal_mask* out) {
+  uint32_t left[MAX_TESTS] = {tests}, stop = 0;
+  size_t count = 1;
+  while (count > 0) {
+    const uint32_t at = left[--count];
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
+    const bool is_and = etx_rewrite_is_op(node, ETX_OP_logical_and_out) ||
+                        etx_rewrite_is_op(node, ETX_OP_bitwise_and_tensor_out);
+    if (is_and && count + 2 <= MAX_TESTS) {
+      left[count++] = node->args[0].as.value;
+      left[count++] = node->args[1].as.value;
+      continue;
+    }
+    mask_state own = *state;
+    if (read_test(rewrite, at, &own, out, &stop) && !out->hides_nothing) {
+      out->hidden = state->hidden;
+      out->tests = tests;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool etx_causal_mask_read(const etx_rewrite* rewrite, uint32_t mask,
+                          bool is_inverted, etx_causal_mask* out) {
+  mask_state state = {is_inverted, -(double)INFINITY};
+  uint32_t stop = 0;
+  if (read_test(rewrite, mask, &state, out, &stop)) return true;
+  return stop != ETX_IR_NONE && !state.is_inverted &&
+         etx_builder_shape(&rewrite->builder, stop)->dtype == ETX_DTYPE_BOOL &&
+         read_tests(rewrite, stop, &state, out);
 }

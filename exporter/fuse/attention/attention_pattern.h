@@ -126,6 +126,9 @@ typedef struct etx_causal_mask {
   bool is_causal;  // row i sees keys up to i; `last` is unused
   bool hides_nothing;
   double hidden;  // score, or number added to it, of hidden keys
+  // bool: true where a key is visible, if other tests hide keys before the
+  // position, too; otherwise ETX_IR_NONE.
+  uint32_t tests;
 } etx_causal_mask;
 
 // Reads such a mask; false if `mask` is not known to be one.

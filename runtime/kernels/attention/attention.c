@@ -344,7 +344,7 @@ static void update_softmax(query_tile* t, size_t first, size_t count,
   }
   if (count % GROUP != 0) pad_scores(t, count, scores);
   t->loops->attention_weights(&s);
-  for (size_t r = 0; r < t->count && first > 0; ++r) {
+  for (size_t r = 0; r < t->count && first > t->first_key; ++r) {
     if (factors[r] == 1) continue;
     scale_row(t->accumulators + (ptrdiff_t)r * t->accumulator_stride,
               etx_attention_accumulator_width(a), factors[r]);
@@ -378,7 +378,7 @@ static void finish_tile(query_tile* t) {
   for (size_t r = 0; r < t->count; ++r) {
     float* sums = t->accumulators + (ptrdiff_t)r * t->accumulator_stride;
     // The accumulators of a row that sees no key were never written.
-    if (t->keys[r] == 0) memset(sums, 0, width * sizeof *sums);
+    if (t->keys[r] <= t->first_key) memset(sums, 0, width * sizeof *sums);
     const float total = etx_striped_sum_f32(t->row_sum[r], GROUP);
     const bool is_fully_masked = total == 0 && !a->keeps_nan;
     const float factor = is_fully_masked ? 0.0f : 1.0f / total;
@@ -558,7 +558,7 @@ static void sum_values(const query_tile* t, const operand_block* values,
         .weights = weights[r],
         .values = load_rows(t, values, r, count),
         .count = count,
-        .starts = values->first == 0};
+        .starts = values->first == t->first_key};
     const prefetch_rows next = rows_behind(t, values, r, rows);
     etx_attention_add_values(t, &weighted, t->spans_heads ? &next : ahead);
   }
@@ -587,17 +587,18 @@ static void run_block(query_tile* t, size_t first, size_t end, bool prefetches,
 static void run_tiles(const slice_memory* memory, size_t count) {
   query_tile* const tiles = memory->tiles;
   const query_tile* const end = tiles + count;
-  size_t keys = 0;
+  size_t first = SIZE_MAX, keys = 0;
   for (query_tile* t = tiles; t < end; ++t) {
-    t->max_keys = etx_attention_find_visible(t);
+    etx_attention_find_visible(t);
+    if (t->first_key < first) first = t->first_key;
     if (t->max_keys > keys) keys = t->max_keys;
     start_tile(t);
   }
-  for (size_t k = 0; k < keys; k += KEYS) {
+  for (size_t k = first; k < keys; k += KEYS) {
     bool prefetches = true;
     memory->keys->count = 0;
     for (query_tile* t = tiles; t < end; ++t) {
-      if (k >= t->max_keys) continue;
+      if (k < t->first_key || k >= t->max_keys) continue;
       run_block(t, k, keys, prefetches, memory->scores, memory->keys);
       prefetches = false;
     }
@@ -702,6 +703,21 @@ static void run_slice(void* argument, size_t index) {
   }
 }
 
+// The number of heads in a tile depends on the number of threads. A row's
+// result must not depend on the other rows of its tile, so all heads must read
+// the same keys: their last key is one, and no head reads all keys because its
+// mask hides them.
+static bool heads_read_same_keys(const etx_attention* a) {
+  if (a->batch_rank == 0) return false;
+  if (a->last_key.data == NULL) return true;
+  const size_t heads = a->batch_rank - 1;
+  const bool mask_may_hide_all = a->has_mask &&
+                                 a->mask.dtype == ETX_DTYPE_BOOL &&
+                                 a->masked_score > (double)minus_infinity();
+  return a->last_key.batch[heads] == 0 &&
+         (!mask_may_hide_all || a->mask.batch[heads] == 0);
+}
+
 void etx_attention_run(const etx_attention* a, void* temporary,
                        const etx_parallel* parallel) {
   const etx_instruction_set set =
@@ -715,13 +731,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
   size_t batches = 1;
   s.heads = heads_of(a);
   for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
-  // The number of heads in a tile depends on the number of threads. A row's
-  // result must not depend on the other rows of its tile, so all heads must see
-  // the same keys.
-  const bool heads_see_same_keys =
-      a->batch_rank > 0 &&
-      (a->last_key.data == NULL || a->last_key.batch[a->batch_rank - 1] == 0);
-  s.spans_heads = a->queries == 1 && heads_see_same_keys &&
+  s.spans_heads = a->queries == 1 && heads_read_same_keys(a) &&
                   a->query.repeat == 1 && a->out.repeat == 1;
   s.rows = tile_rows(a);
   s.tiles = s.rows == 0 ? 0 : (a->queries + s.rows - 1) / s.rows;

@@ -8,12 +8,14 @@
 //
 // float32, float16, bfloat16 and int8 with a scale and a zero point per row are
 // computed in float32, float64 in float64. Each operand may have a type of its
-// own of those that are computed alike: a cache of halves is read as stored. The reduction order of a row depends
-// on its own operands and on the sizes only: not on other rows, the instruction
-// set or the number of threads. A float32 score is summed as in a matrix
-// product (gemm.h): in sixteen partial sums for up to 12 queries whose width is
-// a multiple of 16, otherwise from the first element to the last. Keys that no
-// row of a tile can see are not read.
+// own of those that are computed alike: a cache of halves is read as stored.
+// The reduction order of a row depends on its own operands and on the sizes
+// only: not on other rows, the instruction set or the number of threads. A
+// float32 score is summed as in a matrix product (gemm.h): in sixteen partial
+// sums for up to 12 queries whose width is a multiple of 16, otherwise from the
+// first element to the last. Keys after the last one that a row of a tile can
+// see are not read, and neither are the first and last blocks of keys that a
+// mask hides from all of its rows.
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_H

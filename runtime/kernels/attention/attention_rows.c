@@ -1,9 +1,8 @@
 // The rows of an operand that a tile reads: addresses, conversion to float32,
-// and which keys are visible to them.
+// and the mask of their scores.
 
 #include "runtime/kernels/attention/attention_tile.h"
 #include "runtime/kernels/core/convert.h"
-#include "runtime/kernels/math/math_functions.h"
 #include "runtime/kernels/simd/elementwise/half_loops.h"
 
 static ptrdiff_t offset_of(const etx_attention* a,
@@ -28,11 +27,6 @@ ptrdiff_t etx_attention_row_offset(const etx_attention* a,
 }
 
 // ------------------------------------------------ conversion
-
-// The index, in its batch, of row `r` of a tile.
-static size_t batch_row_of(const etx_attention_tile* t, size_t r) {
-  return t->spans_heads ? t->first : t->first + r;
-}
 
 // Converts a row of elements side by side. Rows may be short and many: the
 // instruction set is found once for all of them.
@@ -101,67 +95,7 @@ etx_attention_rows etx_attention_queries(const etx_attention_tile* t) {
   return (etx_attention_rows){t->query_workspace, (ptrdiff_t)a->width};
 }
 
-// ------------------------------------------------ visible keys and masks
-
-static float minus_infinity(void) {
-  return etx_f32_of_bits(UINT32_C(0xff800000));
-}
-
-// The first key that causality or last_key hides from a row.
-static int64_t visible_end_of(const etx_attention* a, size_t batch,
-                              size_t row) {
-  int64_t end = (int64_t)a->keys;
-  if (a->is_causal && a->first_position + (int64_t)row + 1 < end) {
-    end = a->first_position + (int64_t)row + 1;
-  }
-  if (a->last_key.data == NULL) return end;
-  int64_t last;
-  memcpy(&last,
-         (const int64_t*)a->last_key.data +
-             etx_attention_row_offset(a, &a->last_key, batch, row),
-         sizeof last);
-  // Every number below the first key means the same, and INT64_MIN has no
-  // predecessor.
-  if (last < -1) last = -1;
-  return last < end ? last + 1 : end;
-}
-
-bool etx_attention_is_visible(const etx_attention* a, size_t batch, size_t row,
-                              size_t key) {
-  return (int64_t)key < visible_end_of(a, batch, row);
-}
-
-size_t etx_attention_find_visible(etx_attention_tile* t) {
-  const etx_attention* a = t->attention;
-  const bool see_all_keys = !a->is_causal && a->last_key.data == NULL;
-  size_t max_keys = 0;
-  t->min_visible_end = (int64_t)a->keys;
-  for (size_t r = 0; r < t->count && see_all_keys; ++r) {
-    t->visible_end[r] = (int64_t)a->keys;
-    t->keys[r] = a->keys;
-  }
-  if (see_all_keys) return a->keys;
-  for (size_t r = 0; r < t->count; ++r) {
-    const int64_t end =
-        visible_end_of(a, etx_attention_batch(t, r), batch_row_of(t, r));
-    const bool sees_all =
-        end <= 0 && a->masked_score > (double)minus_infinity();
-    size_t keys = end < 0 ? 0 : (size_t)end;
-    if (sees_all) keys = a->keys;
-    t->visible_end[r] = end;
-    if (end < t->min_visible_end) t->min_visible_end = end;
-    if (keys > max_keys) max_keys = keys;
-    t->keys[r] = keys;
-  }
-  for (size_t r = 0; r < t->count;) {
-    const size_t shared = etx_attention_rows_with_same_keys(t, r);
-    for (size_t i = 1; i < shared; ++i) {
-      if (t->keys[r + i] > t->keys[r]) t->keys[r] = t->keys[r + i];
-    }
-    r += shared;
-  }
-  return max_keys;
-}
+// ------------------------------------------------ masks
 
 // The common case: a mask of contiguous floats.
 static void add_dense_mask(const float* mask, size_t count, float scale,
@@ -191,7 +125,7 @@ static __attribute__((noinline)) void prefetch_mask(const etx_attention_tile* t,
   const float* row =
       (const float*)a->mask.data + first +
       etx_attention_row_offset(a, &a->mask, etx_attention_batch(t, r),
-                               batch_row_of(t, r));
+                               etx_attention_batch_row(t, r));
   for (size_t k = 0; k < count; k += LINE) {
     // Without it a compiler removes calls: the function has no effects.
     __asm__ volatile("");
@@ -205,7 +139,7 @@ static void add_mask(const etx_attention_tile* t, size_t r, size_t first,
   const etx_attention_view* mask = &a->mask;
   const ptrdiff_t at =
       etx_attention_row_offset(a, mask, etx_attention_batch(t, r),
-                               batch_row_of(t, r)) +
+                               etx_attention_batch_row(t, r)) +
       (ptrdiff_t)first * mask->inner;
   if (etx_attention_is_dense(mask)) {
     if (a->keys >= LONG_MASK) prefetch_mask(t, r, first, count);

@@ -1,6 +1,7 @@
 // Tiles of query rows, and what attention.c needs of them: the addresses of the
-// rows that they read, the visible keys and the mask (attention_rows.c), and
-// the weighted sums of the values (attention_values.c).
+// rows that they read and the mask (attention_rows.c), the visible keys
+// (attention_visible.c), and the weighted sums of the values
+// (attention_values.c).
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_TILE_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_TILE_H
@@ -47,8 +48,11 @@ typedef struct etx_attention_tile {
   ptrdiff_t accumulator_stride;
   int64_t visible_end[ETX_ATTENTION_TILE];  // first key that a row does not see
   int64_t min_visible_end;                  // the smallest of all rows
-  size_t max_keys;                          // keys that are read for any row
-  // Keys that are read for a row and for the rows that share its keys.
+  // The first key that is read, a multiple of ETX_ATTENTION_KEYS, and the end
+  // of those that are read for any row.
+  size_t first_key, max_keys;
+  // The end of the keys that are read for a row and for the rows that share its
+  // keys.
   size_t keys[ETX_ATTENTION_TILE];
   float row_max[ETX_ATTENTION_TILE];  // running maximum of the scores
   // Running sum of exp(score - row_max), as partial sums.
@@ -64,6 +68,12 @@ typedef struct etx_attention_tile {
 static inline size_t etx_attention_batch(const etx_attention_tile* t,
                                          size_t r) {
   return t->spans_heads ? t->batch + r : t->batch;
+}
+
+// The index, in its batch, of row `r` of a tile.
+static inline size_t etx_attention_batch_row(const etx_attention_tile* t,
+                                             size_t r) {
+  return t->spans_heads ? t->first : t->first + r;
 }
 
 // True if rows are dense float32.
@@ -150,9 +160,8 @@ static inline void etx_attention_prefetch(
   block->ahead_step = (ahead->bytes + steps - 1) / steps;
 }
 
-// Sets visible_end, min_visible_end and keys. Returns the number of keys that
-// are read for any row.
-size_t etx_attention_find_visible(etx_attention_tile* tile);
+// Sets visible_end, min_visible_end, first_key, max_keys and keys.
+void etx_attention_find_visible(etx_attention_tile* tile);
 
 // Multiplies the scores of row `r` for keys `first` to first + count by
 // `scale`, adds the mask, and sets the scores of keys that the row does not see

@@ -52,6 +52,18 @@ static void dead_nodes_are_removed(void** state) {
                  "return y\n");
 }
 
+static void and_with_true_is_its_operand(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'bool[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: t, op: aten.full.default, args: [[], true]}\n"
+                 "  - {out: a, op: aten.logical_and.default, args: [x, t]}\n"
+                 "  - {out: y, op: aten.bitwise_and.Tensor, args: [t, a]}\n"
+                 "outputs: [y]\n",
+                 "return x\n");
+}
+
 static void nested_clamps_are_one_clamp(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_EXECUTORCH, "lower simplify",
@@ -354,6 +366,7 @@ int main(void) {
       cmocka_unit_test(equal_nodes_are_merged),
       cmocka_unit_test(casts_to_different_types_are_not_equal),
       cmocka_unit_test(dead_nodes_are_removed),
+      cmocka_unit_test(and_with_true_is_its_operand),
       cmocka_unit_test(nested_clamps_are_one_clamp),
       cmocka_unit_test(multiplication_by_one_is_removed),
       cmocka_unit_test(addition_of_float_zero_stays),

@@ -336,6 +336,60 @@ static void position_masks_need_no_tensor(void** state) {
                    "None, o.3.1", "1, -inf, False, False")));
 }
 
+// Keys up to `u`, of which other tests hide some. The mask stays an operand,
+// and the operator knows that it need not read keys after `u`.
+#define TESTS                                                     \
+  "  - {out: i, op: aten.arange.default, args: [5]}\n"            \
+  "  - {out: u, op: aten.unsqueeze.default, args: [p, 1]}\n"      \
+  "  - {out: g, op: aten.le.Tensor, args: [i, u]}\n"              \
+  "  - {out: x, op: aten.logical_and.default, args: [b, g]}\n"    \
+  "  - {out: z, op: aten.bitwise_and.Tensor, args: [x, b]}\n"     \
+  "  - {out: l, op: aten.full.default, args: [[], -.inf]}\n"      \
+  "  - {out: c1e9, op: aten.full.default, args: [[], -1.0e+9]}\n" \
+  "  - {out: c0, op: aten.full.default, args: [[], 0.0]}\n"
+
+#define TESTED                                               \
+  POSITIONS                                                  \
+  "g: bool[3, 5] = aten::le.Tensor_out(const int64[5], u)\n" \
+  "x: bool[2, 1, 3, 5] = aten::logical_and.out(b, g)\n"      \
+  "z: bool[2, 1, 3, 5] = aten::bitwise_and.Tensor_out(x, b)\n"
+
+static void a_position_may_be_one_of_several_tests(void** state) {
+  (void)state;
+  expect(HEADS SCORES TESTS
+         "  - {out: a, op: aten.where.self, args: [z, s, l]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(TESTED CALL("z, u", "1, -inf, False, False")));
+  expect(HEADS SCORES TESTS
+         "  - {out: h, op: aten.where.self, args: [z, c0, c1e9]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [s, h]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(TESTED CALL("z, u", "1, -1e+09, False, False")));
+  expect(HEADS SCORES TESTS
+         "  - {out: e, op: aten.add.Tensor, args: [s, n]}\n"
+         "  - {out: a, op: aten.where.self, args: [z, e, l]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(TESTED
+               "o.3.1: float32[2, 2, 3, 5] = aten::where.self_out(z, n, "
+               "-.inf:float32)\n" CALL("o.3.1, u", "1, -inf, False, False")));
+}
+
+// With a bias beside it, a number that hides keys is part of one mask of
+// floats, from which the operator cannot tell rows that see no key.
+static void a_bias_beside_tests_with_a_number_stays_one_mask(void** state) {
+  (void)state;
+  expect(HEADS SCORES TESTS
+         "  - {out: e, op: aten.add.Tensor, args: [s, n]}\n"
+         "  - {out: h, op: aten.where.self, args: [z, c0, c1e9]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [e, h]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(TESTED
+               "h: float32[2, 1, 3, 5] = aten::where.self_out(z, 0.0:float32, "
+               "-1000000000.0:float32)\n"
+               "o.3.1: float32[2, 2, 3, 5] = aten::add.out(h, n, 1)\n" CALL(
+                   "o.3.1, None", "1, -inf, False, False")));
+}
+
 static void a_constant_triangle_is_causal(void** state) {
   (void)state;
   expect(HEADS
@@ -459,6 +513,8 @@ int main(void) {
       cmocka_unit_test(a_mask_per_window_is_expanded_over_the_batch),
       cmocka_unit_test(bool_masks_hide_keys),
       cmocka_unit_test(position_masks_need_no_tensor),
+      cmocka_unit_test(a_position_may_be_one_of_several_tests),
+      cmocka_unit_test(a_bias_beside_tests_with_a_number_stays_one_mask),
       cmocka_unit_test(a_constant_triangle_is_causal),
       cmocka_unit_test(a_mask_that_hides_nothing_is_removed),
       cmocka_unit_test(other_numbers_stay_a_mask),

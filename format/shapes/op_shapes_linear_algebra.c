@@ -56,6 +56,99 @@ etx_status etx_shape_cholesky(etx_shape_call* call) {
   return put(call, 1, &info);
 }
 
+// An output that is not computed has no elements.
+static etx_status put_nothing(const etx_shape_call* call, size_t index,
+                              etx_dtype dtype) {
+  const etx_shape none = {.dtype = dtype, .rank = 1};
+  return put(call, index, &none);
+}
+
+// Matrices of `rows` and `columns` with the leading sizes of `matrix`.
+static etx_status put_matrices(const etx_shape_call* call, size_t index,
+                               const etx_shape* matrix, etx_dim rows,
+                               etx_dim columns) {
+  etx_shape out = *matrix;
+  out.dims[out.rank - 2] = rows;
+  out.dims[out.rank - 1] = columns;
+  return put(call, index, &out);
+}
+
+// Rows, columns, and the smaller one of both.
+typedef struct matrix_sizes {
+  etx_dim rows, columns, least;
+} matrix_sizes;
+
+static etx_status read_sizes(const etx_shape_call* call, etx_shape* out_matrix,
+                             matrix_sizes* out) {
+  ETX_TRY(read_matrix(call, 0, out_matrix));
+  out->rows = out_matrix->dims[out_matrix->rank - 2];
+  out->columns = out_matrix->dims[out_matrix->rank - 1];
+  return etx_dim_minimum(call, out->rows, out->columns, &out->least);
+}
+
+// (A, complete, compute_q): Q, R
+etx_status etx_shape_qr(etx_shape_call* call) {
+  etx_shape a;
+  matrix_sizes s;
+  ETX_TRY(read_sizes(call, &a, &s));
+  const etx_dim vectors = etx_shape_boolean(call, 1) ? s.rows : s.least;
+  ETX_TRY(etx_shape_boolean(call, 2)
+              ? put_matrices(call, 0, &a, s.rows, vectors)
+              : put_nothing(call, 0, a.dtype));
+  return put_matrices(call, 1, &a, vectors, s.columns);
+}
+
+// (A, full_matrices, compute_uv): U, S, Vh
+etx_status etx_shape_svd(etx_shape_call* call) {
+  etx_shape a;
+  matrix_sizes s;
+  ETX_TRY(read_sizes(call, &a, &s));
+  const bool is_full = etx_shape_boolean(call, 1);
+  const bool has_vectors = etx_shape_boolean(call, 2);
+  etx_shape values = batch_of(&a, a.dtype);
+  ETX_TRY(etx_shape_insert(call, &values, values.rank, s.least));
+  ETX_TRY(has_vectors
+              ? put_matrices(call, 0, &a, s.rows, is_full ? s.rows : s.least)
+              : put_nothing(call, 0, a.dtype));
+  ETX_TRY(put(call, 1, &values));
+  return has_vectors ? put_matrices(call, 2, &a, is_full ? s.columns : s.least,
+                                    s.columns)
+                     : put_nothing(call, 2, a.dtype);
+}
+
+// (A, upper, compute_v): eigenvalues, eigenvectors
+etx_status etx_shape_eigh(etx_shape_call* call) {
+  etx_shape a;
+  ETX_TRY(read_square(call, 0, &a));
+  etx_shape values = batch_of(&a, a.dtype);
+  ETX_TRY(etx_shape_insert(call, &values, values.rank, a.dims[a.rank - 1]));
+  ETX_TRY(put(call, 0, &values));
+  return etx_shape_boolean(call, 2) ? put(call, 1, &a)
+                                    : put_nothing(call, 1, a.dtype);
+}
+
+// (LU_data, LU_pivots, unpack_data, unpack_pivots): P, L, U
+etx_status etx_shape_lu_unpack(etx_shape_call* call) {
+  etx_shape lu, pivots;
+  matrix_sizes s;
+  ETX_TRY(read_sizes(call, &lu, &s));
+  ETX_TRY(etx_shape_tensor(call, 1, &pivots));
+  ETX_TRY(etx_shape_check_rank(call, "LU_pivots", &pivots, lu.rank - 1u));
+  for (size_t i = 0; i < pivots.rank; ++i) {
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'LU_pivots'",
+                                  i + 1u < pivots.rank ? lu.dims[i] : s.least,
+                                  pivots.dims[i]));
+  }
+  const bool has_data = etx_shape_boolean(call, 2);
+  ETX_TRY(etx_shape_boolean(call, 3)
+              ? put_matrices(call, 0, &lu, s.rows, s.rows)
+              : put_nothing(call, 0, lu.dtype));
+  ETX_TRY(has_data ? put_matrices(call, 1, &lu, s.rows, s.least)
+                   : put_nothing(call, 1, lu.dtype));
+  return has_data ? put_matrices(call, 2, &lu, s.least, s.columns)
+                  : put_nothing(call, 2, lu.dtype);
+}
+
 // Solutions of A X = B, or of X A = B: the sizes of B, with leading sizes that
 // broadcast with those of A.
 static etx_status put_solution(const etx_shape_call* call, const etx_shape* a,

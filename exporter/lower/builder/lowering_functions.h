@@ -17,6 +17,10 @@
 // self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
 ETX_MUST_USE etx_status etx_build_matmul(etx_builder* builder, uint32_t self,
                                          uint32_t other, uint32_t* out_value);
+// Exchanges the last two dimensions.
+ETX_MUST_USE etx_status etx_build_transposed_matrix(etx_builder* builder,
+                                                    uint32_t self,
+                                                    uint32_t* out_value);
 // input @ weight^T + bias; bias may be ETX_IR_NONE.
 ETX_MUST_USE etx_status etx_build_linear(etx_builder* builder, uint32_t input,
                                          uint32_t weight, uint32_t bias,

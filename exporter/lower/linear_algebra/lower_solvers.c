@@ -136,8 +136,8 @@ etx_status etx_lowering_cholesky(etx_builder* builder) {
   return ETX_OK;
 }
 
-static etx_status emit_transposed(etx_builder* builder, uint32_t self,
-                                  uint32_t* out_value) {
+etx_status etx_build_transposed_matrix(etx_builder* builder, uint32_t self,
+                                       uint32_t* out_value) {
   const size_t rank = etx_builder_shape(builder, self)->rank;
   return etx_build_transpose(builder, self, rank - 2, rank - 1, out_value);
 }
@@ -156,7 +156,7 @@ static etx_status emit_triangular(etx_builder* builder, uint32_t triangle,
 static etx_status emit_cholesky_solve(etx_builder* builder, uint32_t triangle,
                                       uint32_t sides, bool upper) {
   uint32_t other = 0;
-  ETX_TRY(emit_transposed(builder, triangle, &other));
+  ETX_TRY(etx_build_transposed_matrix(builder, triangle, &other));
   const uint32_t lower_one = upper ? other : triangle;
   const uint32_t upper_one = upper ? triangle : other;
   ETX_TRY(emit_triangular(builder, lower_one, sides, false, false, &sides));
@@ -188,7 +188,8 @@ etx_status etx_lowering_triangular_solve(etx_builder* builder) {
   uint32_t triangle = args[1].as.value;
   builder->results[1] = triangle;
   ETX_TRY(check_matrix(builder, 1));
-  if (transposes) ETX_TRY(emit_transposed(builder, triangle, &triangle));
+  if (transposes)
+    ETX_TRY(etx_build_transposed_matrix(builder, triangle, &triangle));
   return emit_triangular(builder, triangle, args[0].as.value,
                          args[2].as.boolean != transposes, args[4].as.boolean,
                          &builder->results[0]);

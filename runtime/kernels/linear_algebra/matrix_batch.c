@@ -29,3 +29,12 @@ etx_status etx_matrix_check_dtypes(const etx_call* call, size_t a, size_t b) {
   }
   return etx_call_check_same_dtype(call, a, b);
 }
+
+etx_status etx_matrix_check_results(const etx_call* call, size_t a,
+                                    size_t first, size_t last) {
+  for (size_t i = first; i <= last; ++i) {
+    ETX_TRY(etx_matrix_check_dtypes(call, a, i));
+    ETX_TRY(etx_call_check_contiguous(call, i));
+  }
+  return ETX_OK;
+}

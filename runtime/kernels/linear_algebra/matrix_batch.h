@@ -28,4 +28,9 @@ static inline bool etx_matrix_is_f32(etx_dtype dtype) {
 // `b` than of argument `a`.
 etx_status etx_matrix_check_dtypes(const etx_call* call, size_t a, size_t b);
 
+// The same for arguments `first` to `last`, which are results and must be
+// contiguous.
+etx_status etx_matrix_check_results(const etx_call* call, size_t a,
+                                    size_t first, size_t last);
+
 #endif

@@ -1832,6 +1832,45 @@ enum {
   ETX_ARG_linalg_solve_triangular_out = 5,
 };
 
+// lu_unpack_out
+enum {
+  ETX_ARG_lu_unpack_LU_data = 0,
+  ETX_ARG_lu_unpack_LU_pivots = 1,
+  ETX_ARG_lu_unpack_unpack_data = 2,
+  ETX_ARG_lu_unpack_unpack_pivots = 3,
+  ETX_ARG_lu_unpack_P = 4,
+  ETX_ARG_lu_unpack_L = 5,
+  ETX_ARG_lu_unpack_U = 6,
+};
+
+// linalg_qr_out
+enum {
+  ETX_ARG_linalg_qr_A = 0,
+  ETX_ARG_linalg_qr_complete = 1,
+  ETX_ARG_linalg_qr_compute_q = 2,
+  ETX_ARG_linalg_qr_Q = 3,
+  ETX_ARG_linalg_qr_R = 4,
+};
+
+// linalg_svd_out
+enum {
+  ETX_ARG_linalg_svd_A = 0,
+  ETX_ARG_linalg_svd_full_matrices = 1,
+  ETX_ARG_linalg_svd_compute_uv = 2,
+  ETX_ARG_linalg_svd_U = 3,
+  ETX_ARG_linalg_svd_S = 4,
+  ETX_ARG_linalg_svd_Vh = 5,
+};
+
+// linalg_eigh_out
+enum {
+  ETX_ARG_linalg_eigh_A = 0,
+  ETX_ARG_linalg_eigh_upper = 1,
+  ETX_ARG_linalg_eigh_compute_v = 2,
+  ETX_ARG_linalg_eigh_eigenvalues = 3,
+  ETX_ARG_linalg_eigh_eigenvectors = 4,
+};
+
 // lu_det_out
 enum {
   ETX_ARG_lu_det_LU = 0,

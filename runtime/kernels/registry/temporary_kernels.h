@@ -15,6 +15,14 @@
 #define ETX_TEMPORARY_fast_hadamard_transform_out , etx_temporary_hadamard
 etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes);
 
+// Factors of one matrix, in double.
+#define ETX_TEMPORARY_linalg_qr_out , etx_temporary_qr
+#define ETX_TEMPORARY_linalg_svd_out , etx_temporary_svd
+#define ETX_TEMPORARY_linalg_eigh_out , etx_temporary_eigh
+etx_status etx_temporary_qr(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_svd(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_eigh(const etx_call* call, size_t* out_bytes);
+
 // Accumulators of elements that have the same index.
 #define ETX_TEMPORARY_index_put_out , etx_temporary_index_put
 #define ETX_TEMPORARY_index_put_in_place , etx_temporary_index_put

@@ -11,6 +11,7 @@ typedef struct tolerance {
   double absolute;
   double relative;
   bool any_zero_sign;
+  bool any_sign;
 } tolerance;
 
 static double number(json_t* entry, json_t* test_case, const char* key) {
@@ -24,11 +25,16 @@ static tolerance tolerance_of(json_t* entry, json_t* test_case) {
   const char* sign = json_string_value(json_object_get(test_case, "zero_sign"));
   const tolerance t = {number(entry, test_case, "atol"),
                        number(entry, test_case, "rtol"),
-                       sign != NULL && strcmp(sign, "any") == 0};
+                       sign != NULL && strcmp(sign, "any") == 0,
+                       json_is_true(json_object_get(entry, "any_sign"))};
   return t;
 }
 
 static bool is_close(double got, double want, const tolerance* t) {
+  if (t->any_sign) {
+    got = fabs(got);
+    want = fabs(want);
+  }
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
   if (isinf(want) || isinf(got)) return got == want;
   if (t->absolute == 0 && t->relative == 0) {

@@ -35,8 +35,8 @@ double etx_reflector_find(double* x, ptrdiff_t count) {
   const double square = etx_dot_doubles(x + 1, x + 1, count - 1);
   if (square < ETX_LEAST_SQUARE) return 0;
   const double first = x[0];
-  const double beta =
-      -etx_with_sign_f64(etx_sqrt_f64(first * first + square), first);
+  const double length = etx_sqrt_f64(first * first + square);
+  const double beta = first < 0 ? length : -length;
   for (ptrdiff_t i = 1; i < count; ++i) x[i] /= first - beta;
   x[0] = beta;
   return (beta - first) / beta;

@@ -32,7 +32,8 @@ typedef struct etx_reflected {
 // The reflection I - tau v v^T, with v[0] = 1, that makes all elements of x but
 // the first 0 (5.1.3). The first becomes beta, the others those of v; returns
 // tau. beta has the sign that LAPACK's larfg gives it: the other one than x[0],
-// or, with tau 0, that of x[0] if the others are 0 already.
+// minus for both zeros, or, with tau 0, that of x[0] if the others are 0
+// already.
 double etx_reflector_find(double* x, ptrdiff_t count);
 
 // Applies it to y. v[0] is not read.

@@ -6,7 +6,9 @@
 
 Writes TARGET/<operator>.jsonl and .safetensors, COUNT cases of each operator.
 Matrices are far enough from singular ones that float32 determines the result;
-some are singular, or have other sizes than the operator takes.
+some are singular, or have other sizes than the operator takes. Singular vectors
+and eigenvectors are compared without their signs, and not at all if values are
+too near to each other; tests/python/test_factors.py multiplies them.
 
 tests/data/ops/linear_algebra holds what `--seed 1 --count 12 --most 2000`
 writes.
@@ -133,6 +135,102 @@ def determinants(op, draw):
     op.add([("LU", draw.lay(lu.contiguous())), ("pivots", pivots)], near())
 
 
+# ------------------------------------------------ orthogonal factors
+
+def plain(draw, shape, dtype):
+    """Of any rank and size: with equal rows, with zeros, very large or small."""
+    x = draw.values(shape, F64, special=0)
+    if draw.chance(0.2) and x.numel():
+        x[..., -1, :] = x[..., 0, :]
+    if draw.chance(0.1):
+        x = x * 0
+    return (x * 2.0**draw.pick([0, 0, 0, 40, -40])).to(dtype)
+
+
+def relative(high, dtype, k):
+    return 200 * magnitude(high), 200
+
+
+def beside(values):
+    """The relative distance of the nearest values."""
+    steps = torch.diff(values.double(), dim=-1).abs()
+    return 1.0 if steps.numel() == 0 else float(
+        steps.min() / max(magnitude(values), 1e-300))
+
+
+def sized(draw):
+    return lead(draw) + [draw.int(0, 6), draw.int(0, 6)]
+
+
+def qr_of(a, complete, compute_q):
+    mode = "complete" if complete else "reduced"
+    q, r = torch.linalg.qr(a, mode)
+    return (q if compute_q else q.new_empty(0)), r
+
+
+def qr(op, draw):
+    dtype = draw.pick([F32, F64] if draw.chance(0.95) else [I32])
+    shape = sized(draw)
+    x = plain(draw, shape, dtype)
+    rank = torch.linalg.matrix_rank(x.double(), rtol=1e-3) if x.numel() else 0
+    is_unique = x.numel() == 0 or bool((rank == min(shape[-2:])).all())
+    op.add([("A", draw.lay(x)), ("complete", draw.chance(0.4)),
+            ("compute_q", draw.chance(0.7))], relative,
+           free=() if is_unique else (0, 1))
+
+
+def svd_of(a, full_matrices, compute_uv):
+    if not compute_uv:
+        none = a.new_empty(0)
+        return none, torch.linalg.svdvals(a), none
+    u, s, vh = torch.linalg.svd(a, full_matrices)
+    return u.abs(), s, vh.abs()
+
+
+def svd(op, draw):
+    dtype = draw.pick([F32, F64] if draw.chance(0.95) else [I32])
+    shape = sized(draw)
+    x = plain(draw, shape, dtype)
+    full, vectors = draw.chance(0.5), draw.chance(0.7)
+    near_by = x.is_floating_point() and beside(
+        torch.nn.functional.pad(torch.linalg.svdvals(x), (0, 1))) < 0.02
+    extra = (shape[-2] - shape[-1]) if full else 0
+    free = [k for k, sign in ((0, 1), (2, -1)) if near_by or sign * extra > 1]
+    op.add([("A", draw.lay(x)), ("full_matrices", full),
+            ("compute_uv", vectors)], relative, free=free if vectors else ())
+    op.ignore_signs(0, 2)
+
+
+def eigh_of(a, upper, compute_v):
+    triangle = "U" if upper else "L"
+    if not compute_v:
+        return torch.linalg.eigvalsh(a, triangle), a.new_empty(0)
+    values, vectors = torch.linalg.eigh(a, triangle)
+    return values, vectors.abs()
+
+
+def eigh(op, draw):
+    dtype = draw.pick([F32, F64])
+    shape = square(draw) if draw.chance(0.95) else sized(draw)
+    x = plain(draw, shape, dtype)
+    upper, vectors = draw.chance(0.5), draw.chance(0.7)
+    is_square = shape[-1] == shape[-2]
+    near_by = is_square and beside(
+        eigh_of(x, upper, False)[0]) < 0.02
+    op.add([("A", draw.lay(x)), ("upper", upper), ("compute_v", vectors)],
+           relative, free=(1,) if near_by and vectors else ())
+    op.ignore_signs(1)
+
+
+def lu_unpack(op, draw):
+    dtype = draw.pick([F32, F64])
+    shape = lead(draw) + [draw.int(0, 5), draw.int(0, 6)]
+    lu, pivots, _ = aten.linalg_lu_factor_ex(matrix(draw, shape, dtype))
+    op.add([("LU_data", draw.lay(lu.contiguous())), ("LU_pivots", pivots),
+            ("unpack_data", draw.chance(0.8)),
+            ("unpack_pivots", draw.chance(0.8))], None)
+
+
 class Bits(Operator):
     """The results have another type, and are not compared in float64."""
 
@@ -170,24 +268,46 @@ OPERATORS = {
     "aten::linalg_cholesky_ex.L": cholesky,
     "aten::linalg_lu_solve.out": lu_solve,
     "aten::linalg_solve_triangular.out": solve_triangular,
+    "aten::linalg_qr.out": qr,
+    "aten::linalg_svd.out": svd,
+    "aten::linalg_eigh.out": eigh,
+    "aten::lu_unpack.out": lu_unpack,
     "aten::lu_det.out": determinants,
     "aten::lu_slogdet.out": determinants,
     "aten::view_dtype.out": bits,
 }
 
 
+# Operators that PyTorch has under another name or with other arguments: the
+# function, and the names of its results.
+OWN = {
+    "aten::linalg_qr.out": (qr_of, ["Q", "R"]),
+    "aten::linalg_svd.out": (svd_of, ["U", "S", "Vh"]),
+    "aten::linalg_eigh.out": (eigh_of, ["eigenvalues", "eigenvectors"]),
+    "aten::lu_det.out": (det, ["out"]),
+    "aten::lu_slogdet.out": (slogdet, ["sign", "logabsdet"]),
+}
+
+
 class Named(Operator):
+    def __init__(self, op, writer, most):
+        function, self.names = OWN[op]
+        super().__init__(op, writer, most, function)
+
     def out_names(self, count):
-        return {1: ["out"], 2: ["sign", "logabsdet"]}[count]
+        return self.names
+
+    def ignore_signs(self, *results):
+        """Of the last case."""
+        outs = self.writer.cases[-1].get("outs") if self.writer.cases else None
+        for k in results if outs else ():
+            outs[k]["any_sign"] = True
 
 
 def operator(op, writer, most):
     if "view_dtype" in op:
         return Bits(op, writer, most, torch.Tensor.view)
-    if "::lu_" in op:
-        return Named(op, writer, most,
-                     slogdet if "slogdet" in op else det)
-    return Operator(op, writer, most)
+    return (Named if op in OWN else Operator)(op, writer, most)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
 """What to do instead of functions that are refused, for the table of docs/functions.md."""
 
-DECOMPOSITIONS = "no kernel of linear algebra; compute it before the export, or write an operator of your own"
 CONSTANT = "of fixed sizes it is constant: make it in __init__ and keep it as a buffer"
 RARE = "no kernel; a table of values and torch.lerp, or an operator of your own"
 
 _GROUPS = {
-    DECOMPOSITIONS: ("pinv", "qr", "svd", "svdvals", "eigh", "eigvalsh", "matrix_rank", "matrix_exp",
-                     "matrix_norm_nuclear", "lu"),
+    "no kernel of linear algebra; compute it before the export, or write an operator of your own": ("matrix_exp",),
     CONSTANT: ("kaiser_window", "blackman_window", "bartlett_window", "fftfreq", "rfftfreq"),
     RARE: ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "gammainc", "gammaincc"),
     "deprecated in PyTorch; torch.arange makes such numbers, without the end": ("range",),

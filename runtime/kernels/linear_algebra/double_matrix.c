@@ -82,3 +82,10 @@ etx_status etx_double_space_bytes(const etx_double_space* space,
                          "temporary memory for the matrices exceeds the "
                          "address space");
 }
+
+etx_status etx_double_prepare(etx_call* call, size_t a, size_t first,
+                              size_t last, etx_temporary_function temporary) {
+  ETX_TRY(etx_matrix_check_results(call, a, first, last));
+  return etx_call_is_again(call) ? ETX_OK
+                                 : temporary(call, &call->temporary_bytes);
+}

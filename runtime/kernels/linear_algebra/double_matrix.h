@@ -63,4 +63,11 @@ double* etx_double_space_take(etx_double_space* space, ptrdiff_t rows,
 etx_status etx_double_space_bytes(const etx_double_space* space,
                                   const etx_call* call, size_t* out_bytes);
 
+// Checks that arguments `first` to `last`, the results of a call with the
+// matrices `a`, fit them, and states temporary memory.
+typedef etx_status (*etx_temporary_function)(const etx_call* call,
+                                             size_t* out_bytes);
+etx_status etx_double_prepare(etx_call* call, size_t a, size_t first,
+                              size_t last, etx_temporary_function temporary);
+
 #endif

@@ -217,12 +217,9 @@ etx_status etx_temporary_eigh(const etx_call* call, size_t* out_bytes) {
 }
 
 etx_status etx_kernel_linalg_eigh_out_prepare(etx_call* call) {
-  ETX_TRY(etx_matrix_check_results(call, ETX_ARG_linalg_eigh_A,
-                                   ETX_ARG_linalg_eigh_eigenvalues,
-                                   ETX_ARG_linalg_eigh_eigenvectors));
-  if (!etx_call_is_again(call)) {
-    ETX_TRY(etx_temporary_eigh(call, &call->temporary_bytes));
-  }
+  ETX_TRY(etx_double_prepare(
+      call, ETX_ARG_linalg_eigh_A, ETX_ARG_linalg_eigh_eigenvalues,
+      ETX_ARG_linalg_eigh_eigenvectors, etx_temporary_eigh));
   call->run = run_eigh;
   return ETX_OK;
 }

@@ -42,8 +42,8 @@ double etx_reflector_find(double* x, ptrdiff_t count) {
   return (beta - first) / beta;
 }
 
-void etx_reflector_apply(const double* v, double tau, double* y,
-                         ptrdiff_t count) {
+// Applies a reflection to y; v[0] is 1 and not read.
+static void reflect(const double* v, double tau, double* y, ptrdiff_t count) {
   const double s = tau * (y[0] + etx_dot_doubles(v + 1, y + 1, count - 1));
   y[0] -= s;
   for (ptrdiff_t i = 1; i < count; ++i) y[i] -= s * v[i];
@@ -55,7 +55,7 @@ void etx_reflectors_factor(const etx_reflected* a, double* taus) {
     taus[k] = etx_reflector_find(v, a->rows - k);
     if (taus[k] == 0) continue;
     for (ptrdiff_t j = k + 1; j < a->columns; ++j) {
-      etx_reflector_apply(v, taus[k], a->data + j * a->step + k, a->rows - k);
+      reflect(v, taus[k], a->data + j * a->step + k, a->rows - k);
     }
   }
 }
@@ -70,8 +70,8 @@ void etx_reflectors_product(const etx_reflected* a, const double* taus,
   for (ptrdiff_t k = count; k-- > 0;) {
     if (taus[k] == 0) continue;
     for (ptrdiff_t j = k; j < q->columns; ++j) {
-      etx_reflector_apply(a->data + k * a->step + k, taus[k],
-                          q->data + j * q->step + k, a->rows - k);
+      reflect(a->data + k * a->step + k, taus[k], q->data + j * q->step + k,
+              a->rows - k);
     }
   }
 }

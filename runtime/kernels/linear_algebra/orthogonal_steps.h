@@ -36,10 +36,6 @@ typedef struct etx_reflected {
 // already.
 double etx_reflector_find(double* x, ptrdiff_t count);
 
-// Applies it to y. v[0] is not read.
-void etx_reflector_apply(const double* v, double tau, double* y,
-                         ptrdiff_t count);
-
 // QR factors (5.2.2). R replaces the upper triangle, and the vectors of the
 // reflections what is below; `taus` has one number for each of the first
 // min(rows, columns) columns.

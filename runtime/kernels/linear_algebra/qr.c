@@ -80,11 +80,8 @@ etx_status etx_temporary_qr(const etx_call* call, size_t* out_bytes) {
 }
 
 etx_status etx_kernel_linalg_qr_out_prepare(etx_call* call) {
-  ETX_TRY(etx_matrix_check_results(call, ETX_ARG_linalg_qr_A,
-                                   ETX_ARG_linalg_qr_Q, ETX_ARG_linalg_qr_R));
-  if (!etx_call_is_again(call)) {
-    ETX_TRY(etx_temporary_qr(call, &call->temporary_bytes));
-  }
+  ETX_TRY(etx_double_prepare(call, ETX_ARG_linalg_qr_A, ETX_ARG_linalg_qr_Q,
+                             ETX_ARG_linalg_qr_R, etx_temporary_qr));
   call->run = run_qr;
   return ETX_OK;
 }

@@ -196,11 +196,8 @@ etx_status etx_temporary_svd(const etx_call* call, size_t* out_bytes) {
 }
 
 etx_status etx_kernel_linalg_svd_out_prepare(etx_call* call) {
-  ETX_TRY(etx_matrix_check_results(
-      call, ETX_ARG_linalg_svd_A, ETX_ARG_linalg_svd_U, ETX_ARG_linalg_svd_Vh));
-  if (!etx_call_is_again(call)) {
-    ETX_TRY(etx_temporary_svd(call, &call->temporary_bytes));
-  }
+  ETX_TRY(etx_double_prepare(call, ETX_ARG_linalg_svd_A, ETX_ARG_linalg_svd_U,
+                             ETX_ARG_linalg_svd_Vh, etx_temporary_svd));
   call->run = run_svd;
   return ETX_OK;
 }

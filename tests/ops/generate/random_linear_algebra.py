@@ -8,7 +8,7 @@ Writes TARGET/<operator>.jsonl and .safetensors, COUNT cases of each operator.
 Matrices are far enough from singular ones that float32 determines the result;
 some are singular, or have other sizes than the operator takes. Singular vectors
 and eigenvectors are compared without their signs, and not at all if values are
-too near to each other; tests/python/test_factors.py multiplies them.
+too near to each other; tests/python/test_operators.py multiplies them.
 
 tests/data/ops/linear_algebra holds what `--seed 1 --count 12 --most 2000`
 writes.

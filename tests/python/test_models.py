@@ -227,6 +227,63 @@ def test_windows_of_attention_slide(kind, tmp_path):
     assert found.tolist() == greedy(model, prompt).tolist()
 
 
+LONG, WINDOW = 400, 70  # positions of caches, and of a window
+
+
+def long_model(kind):
+    layers = {**LAYERS, "num_key_value_heads": 2, "max_position_embeddings": LONG}
+    if kind == "llama":
+        return varied(hf.LlamaForCausalLM(hf.LlamaConfig(**layers)))
+    if kind == "mistral":  # every layer has a window
+        return varied(hf.MistralForCausalLM(hf.MistralConfig(**layers, sliding_window=WINDOW)))
+    # Attention with a softcap hides keys by a large number instead of -infinity.
+    heads = {"head_dim": 16, "sliding_window": LONG}
+    return varied(hf.Gemma2ForCausalLM(hf.Gemma2Config(**layers, **heads)))
+
+
+def hide_rows(session, row, first, end):
+    """NaN in one row of all caches, but for positions [first, end)."""
+    for name in session.state:
+        cache = np.array(session.state[name])
+        if cache.ndim == 4:
+            cache[row, :, :first] = cache[row, :, end:] = np.nan
+            session.state[name] = cache
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch"), [("llama", 1), ("llama", 2), ("mistral", 1), ("gemma2", 2)]
+)
+def test_a_token_reads_the_rows_before_it_and_no_others(kind, batch, tmp_path):
+    """Time does not depend on the length of the caches: what is not read is NaN."""
+    model = long_model(kind)
+    program = etx.load(planned(model, tmp_path, max_length=LONG, max_prompt=LONG, batch=batch))
+    padding = {"padding": np.zeros(batch, np.int64)} if batch > 1 else {}
+    for position in (3, 300):
+        session, tokens = program.session(), ids(batch, position + 1)
+        session.prefill(input_ids=tokens[:, :position].numpy(), position=[0], **padding)
+        # Whole blocks of 64 before the window.
+        first = max(position + 1 - WINDOW, 0) // 64 * 64 if kind == "mistral" else 0
+        for row in range(batch):
+            hide_rows(session, row, first, position)
+        last = tokens[:, position:].numpy()
+        found = session.decode(input_ids=last, position=[position], **padding)
+        np.testing.assert_allclose(found, whole(model, tokens)[:, -1], atol=TOLERANCE)
+
+
+def test_rows_with_positions_of_their_own_read_no_others(tmp_path):
+    model, positions = long_model("llama"), (9, 300)
+    options = {"batch": 2, "batching": "continuous", "max_prompt": LONG}
+    session = etx.load(planned(model, tmp_path, max_length=LONG, **options)).session()
+    texts = [ids(1, position + 1) for position in positions]
+    for row, text in enumerate(texts):
+        session.prefill(input_ids=text[:, :-1].numpy(), position=[0], row=[row])
+        hide_rows(session, row, 0, positions[row])
+    last = np.concatenate([text[:, -1:].numpy() for text in texts])
+    found = session.decode(input_ids=last, position=np.array(positions))
+    for logits, text in zip(np.asarray(found), texts):
+        np.testing.assert_allclose(logits, whole(model, text)[0, -1], atol=TOLERANCE)
+
+
 @pytest.mark.parametrize("kind", ["mixtral", "gpt-oss"])
 def test_experts_are_mixed(kind, tmp_path):
     sizes = {**LAYERS, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2}

@@ -1,10 +1,11 @@
 """Attention of one token over caches of float32, float16 and bfloat16.
 
-    python bench/cache_types.py [--lengths 2048 8192 32768] [--rounds 41]
+    python bench/cache_types.py [--lengths 2048 8192 32768] [--heads 4] [--shared 8]
 
-Eight query heads share each of four heads of 64 elements, as in Llama 3. Queries
-are float32. The three programs run in turns; time is that of the processor. The
-difference to PyTorch's result over the same caches is printed beside it.
+Eight query heads share each of four heads of 64 elements, as in Llama 3; with
+`--heads 8 --shared 1` each has its own, as in GPT-2. Queries are float32. The
+three programs run in turns; time is that of the processor. The difference to
+PyTorch's result over the same caches is printed beside it.
 """
 
 import argparse
@@ -18,14 +19,14 @@ import numpy
 import torch
 
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-HEADS, SHARED, WIDTH = 4, 8, 64
+WIDTH = 64
 
 
 class Cached(torch.nn.Module):
-    def __init__(self, length, dtype):
+    def __init__(self, heads, length, dtype):
         super().__init__()
         for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, HEADS, length, WIDTH, dtype=dtype))
+            self.register_buffer(name, torch.zeros(1, heads, length, WIDTH, dtype=dtype))
 
     def fill(self, keys, values):
         self.keys.copy_(keys.to(self.keys.dtype))
@@ -38,7 +39,7 @@ class Cached(torch.nn.Module):
 
 
 def opened(length, name, rows, query):
-    module = Cached(length, TYPES[name])
+    module = Cached(rows[0].shape[1], length, TYPES[name])
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.pte")
         etx.export(module, {"fill": rows, "decode": (query,)}).plan(path)
@@ -55,12 +56,15 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="*", default=[2048, 8192, 32768])
     parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--shared", type=int, default=8)
     options = parser.parse_args()
     print("| keys | type | ms | times as fast | difference |\n|---|---|---|---|---|")
     for length in options.lengths:
         generator = torch.Generator().manual_seed(1)
-        rows = tuple(torch.randn(1, HEADS, length, WIDTH, generator=generator) for _ in range(2))
-        query = torch.randn(1, HEADS * SHARED, 1, WIDTH, generator=generator)
+        heads = options.heads
+        rows = tuple(torch.randn(1, heads, length, WIDTH, generator=generator) for _ in range(2))
+        query = torch.randn(1, heads * options.shared, 1, WIDTH, generator=generator)
         sessions = {name: opened(length, name, rows, query) for name in TYPES}
         calls = max(1, 65536 // length)
         times = {name: [] for name in TYPES}

@@ -43,6 +43,8 @@ enum {
   MIN_PARALLEL_WORK = 100000,
   MAX_PREFETCHED_ROWS = 12,          // most rows of a head that are prefetched
   FAR_BYTES = 1 << 18,               // keys of a head that are not in L2
+  MEMORY_BYTES = 1 << 22,            // keys of a tile that come from memory
+  PART_BYTES = 1024,                 // of a block that are prefetched at a time
   ALIGNMENT = ETX_LANE_GROUP_BYTES,  // of the parts of a workspace
 };
 
@@ -432,27 +434,50 @@ static operand_block value_block(const query_tile* t, size_t first) {
       .workspace = t->block_workspace};
 }
 
-// Converts the first `count` rows of a block that row `r` of the tile reads.
-// Not inlined: most blocks are read in place, and their path should stay short.
-static __attribute__((noinline)) float_rows convert_rows(const query_tile* t,
-                                                         const operand_block* b,
-                                                         size_t r,
-                                                         size_t count) {
+// Rows [at, at + count) of a block.
+typedef struct block_part {
+  size_t at, count;
+} block_part;
+
+// Converts a part of a block that row `r` of the tile reads.
+static void convert_part(const query_tile* t, const operand_block* b, size_t r,
+                         block_part part) {
   const etx_attention_row_range range = {.operand = b->operand,
                                          .batch = etx_attention_batch(t, r),
-                                         .first = b->first,
-                                         .count = count,
+                                         .first = b->first + part.at,
+                                         .count = part.count,
                                          .width = b->width};
-  etx_attention_convert(t->attention, &range, b->workspace);
+  etx_attention_convert(t->attention, &range,
+                        b->workspace + part.at * b->width);
+}
+
+// Converts the first `count` rows of a block that row `r` of the tile reads,
+// and prefetches rows that are read next in between, a little at a time:
+// requests that the processor cannot queue stop it. Not inlined: most blocks
+// are read in place, and their path should stay short.
+static __attribute__((noinline)) float_rows convert_rows(
+    const query_tile* t, const operand_block* b, size_t r, size_t count,
+    const prefetch_rows* next) {
+  size_t step = count, parts = 1;
+  if (next->count > 0) {
+    step = next->bytes < PART_BYTES ? PART_BYTES / next->bytes : 1;
+    parts = (count + step - 1) / step;
+  }
+  for (size_t i = 0, k = 0; k < count; ++i, k += step) {
+    if (next->count > 0) prefetch_part(next, i, parts);
+    convert_part(t, b, r, (block_part){k, count - k < step ? count - k : step});
+  }
   return (float_rows){b->workspace, (ptrdiff_t)b->width};
 }
 
 // The first `count` rows of a block that row `r` of the tile reads: in place,
 // or converted to the workspace.
 static float_rows load_rows(const query_tile* t, const operand_block* b,
-                            size_t r, size_t count) {
+                            size_t r, size_t count, const prefetch_rows* next) {
   const etx_attention_view* operand = b->operand;
-  if (!etx_attention_is_dense(operand)) return convert_rows(t, b, r, count);
+  if (!etx_attention_is_dense(operand)) {
+    return convert_rows(t, b, r, count, next);
+  }
   const float* data = (const float*)operand->data + b->offset;
   return (float_rows){data + etx_attention_row_step(t, operand, r),
                       operand->row};
@@ -513,6 +538,20 @@ static prefetch_rows rows_behind(const query_tile* t, const operand_block* b,
                    b->width);
 }
 
+// The rows of a block that row `r` of the tile reads, to be prefetched while
+// rows of the head before it are converted: reading and converting take turns,
+// which the hardware prefetcher does not follow. None where heads share rows,
+// and there is more work than reading, or where a tile reads little.
+static prefetch_rows rows_of_head(const query_tile* t, const operand_block* b,
+                                  size_t r) {
+  const size_t bytes = etx_dtype_bytes(b->operand->dtype);
+  const bool is_far = t->spans_heads && b->operand->repeat == 1 &&
+                      !etx_attention_is_dense(b->operand) &&
+                      t->count * t->keys[0] * b->width * bytes >= MEMORY_BYTES;
+  return next_rows(t, b->operand, r, b->first, is_far ? t->keys[r] : 0,
+                   b->width);
+}
+
 // Computes the scores of a block of keys. Prefetches its values if they are
 // few.
 static void score_keys(const query_tile* t, const operand_block* keys,
@@ -531,9 +570,12 @@ static void score_keys(const query_tile* t, const operand_block* keys,
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
     prefetch_row_range(t, values, r, count);
+    const prefetch_rows next_head = r + rows < t->count
+                                        ? rows_of_head(t, keys, r + rows)
+                                        : rows_of_head(t, values, 0);
     const score_block s = {.first_row = r,
                            .rows = rows,
-                           .keys = load_rows(t, keys, r, count),
+                           .keys = load_rows(t, keys, r, count, &next_head),
                            .count = count,
                            .scores = scores + r};
     if (uses_dot_kernel(a)) {
@@ -548,15 +590,19 @@ static void score_keys(const query_tile* t, const operand_block* keys,
 // Adds a block of values, multiplied by their weights, to the accumulators.
 static void sum_values(const query_tile* t, const operand_block* values,
                        float weights[TILE][KEYS], const prefetch_rows* ahead) {
+  const operand_block keys_behind = key_block(t, values->first + KEYS);
   for (size_t r = 0, rows; r < t->count; r += rows) {
     const size_t count = key_count(t, r, values->first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
+    const prefetch_rows next_head = r + rows < t->count
+                                        ? rows_of_head(t, values, r + rows)
+                                        : rows_of_head(t, &keys_behind, 0);
     const etx_attention_weighted_values weighted = {
         .first_row = r,
         .rows = rows,
         .weights = weights[r],
-        .values = load_rows(t, values, r, count),
+        .values = load_rows(t, values, r, count, &next_head),
         .count = count,
         .starts = values->first == t->first_key};
     const prefetch_rows next = rows_behind(t, values, r, rows);

@@ -250,10 +250,11 @@ static void int64_min_as_last_key_hides_all_keys(void** state) {
 
 enum {
   LONG_HEADS = 40,  // more than a tile has
-  SHARING = 8,      // of them that share keys
+  SHARED = 5,       // caches that they share
   LONG_WIDTH = 64,
-  LONG_KEYS = 2100,  // so many that float16 is prefetched, too
-  LONG_ROWS = LONG_HEADS / SHARING * LONG_KEYS,
+  SHARED_KEYS = 2100,  // so many that float16 is prefetched, too
+  OWN_KEYS = 1030,     // the same where each head has a cache
+  LONG_ROWS = LONG_HEADS * OWN_KEYS,
 };
 static float long_key[LONG_ROWS * LONG_WIDTH];
 static float long_value[LONG_ROWS * LONG_WIDTH];
@@ -277,24 +278,24 @@ static void fill_long(etx_attention_view* operand, float* out, size_t count) {
   operand->data = out;
 }
 
-static etx_attention long_attention(etx_dtype dtype, bool is_exchanged) {
-  const size_t shared = LONG_HEADS / SHARING;
-  etx_attention a = {
-      .batch_rank = 1,
-      .batch = {LONG_HEADS},
-      .queries = 1,
-      .keys = LONG_KEYS,
-      .width = LONG_WIDTH,
-      .value_width = LONG_WIDTH,
-      .scale = 0.25,
-      .masked_score = -(double)__builtin_inff(),
-      .query = long_operand(dtype, LONG_HEADS, 1, false),
-      .key = long_operand(dtype, shared, LONG_KEYS, is_exchanged),
-      .value = long_operand(dtype, shared, LONG_KEYS, is_exchanged),
-      .out = long_operand(dtype, LONG_HEADS, 1, false)};
+static etx_attention long_attention(etx_dtype dtype, size_t caches,
+                                    bool is_exchanged) {
+  const size_t keys = caches == SHARED ? SHARED_KEYS : OWN_KEYS;
+  etx_attention a = {.batch_rank = 1,
+                     .batch = {LONG_HEADS},
+                     .queries = 1,
+                     .keys = keys,
+                     .width = LONG_WIDTH,
+                     .value_width = LONG_WIDTH,
+                     .scale = 0.25,
+                     .masked_score = -(double)__builtin_inff(),
+                     .query = long_operand(dtype, LONG_HEADS, 1, false),
+                     .key = long_operand(dtype, caches, keys, is_exchanged),
+                     .value = long_operand(dtype, caches, keys, is_exchanged),
+                     .out = long_operand(dtype, LONG_HEADS, 1, false)};
   fill_long(&a.query, query, (size_t)LONG_HEADS * LONG_WIDTH);
-  fill_long(&a.key, long_key, (size_t)LONG_ROWS * LONG_WIDTH);
-  fill_long(&a.value, long_value, (size_t)LONG_ROWS * LONG_WIDTH);
+  fill_long(&a.key, long_key, caches * keys * LONG_WIDTH);
+  fill_long(&a.value, long_value, caches * keys * LONG_WIDTH);
   return a;
 }
 
@@ -311,15 +312,17 @@ static void run_heads_singly(const etx_attention* a) {
   }
 }
 
-// More heads than a tile has, of which some share a cache that is read ahead.
-static void heads_that_share_a_long_cache_give_the_same_bits(void** state) {
+// More heads than a tile has. Their caches, some of which are shared, are read
+// ahead.
+static void heads_of_long_caches_give_the_same_bits(void** state) {
   static const etx_dtype types[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16,
                                     ETX_DTYPE_BFLOAT16};
   static const size_t threads[] = {1, 2, 3};
   (void)state;
   test_random_start();
-  for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
-    const etx_attention a = long_attention(types[i], i != 1);
+  for (size_t i = 0; i < 2 * sizeof types / sizeof types[0]; ++i) {
+    const etx_attention a =
+        long_attention(types[i / 2], i % 2 == 0 ? SHARED : LONG_HEADS, i != 2);
     memset(single, 0, sizeof single);
     run_heads_singly(&a);
     for (size_t k = 0; k < sizeof threads / sizeof threads[0]; ++k) {
@@ -335,7 +338,7 @@ int main(void) {
       cmocka_unit_test(a_head_gives_the_same_bits_alone_and_in_a_batch),
       cmocka_unit_test(results_do_not_depend_on_thread_count),
       cmocka_unit_test(int64_min_as_last_key_hides_all_keys),
-      cmocka_unit_test(heads_that_share_a_long_cache_give_the_same_bits),
+      cmocka_unit_test(heads_of_long_caches_give_the_same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@
 #include "tests/hostile/drawn_program.h"
 #include "tests/support/test_random.h"
 
-enum { PROGRAMS = 60000 };
+// Enough for each operator that most of them run.
+enum { PROGRAMS = 200 * ETX_OP_COUNT };
 
 static size_t program_count = TEST_ROUNDS(PROGRAMS);
 static uint64_t seed = 20260822;

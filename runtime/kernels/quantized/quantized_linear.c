@@ -90,13 +90,12 @@ static bool lay_out_integers(size_t rows, size_t inner,
 }
 
 // The bytes of a thread's tile, for whichever instruction set.
-static size_t tile_bytes(size_t rows, size_t bits, bool is_integer) {
+static size_t tile_bytes(size_t rows, size_t inner, size_t bits,
+                         bool is_integer) {
   if (!is_integer) return 0;
-  const size_t row = bits == 4 ? ETX_QUANTIZED_TILE : 0;
-  const size_t bytes = etx_quantized_linear_int8_tile(rows, bits);
+  const size_t bytes = etx_quantized_linear_int8_tile(rows, inner, bits);
   const size_t pairs = etx_quantized_linear_int16_tile(rows, bits);
-  const size_t most = bytes > pairs ? bytes : pairs;
-  return most > row ? most : row;
+  return bytes > pairs ? bytes : pairs;
 }
 
 static bool input_bytes(const etx_tensor* input, size_t bits, bool is_integer,
@@ -108,7 +107,7 @@ static bool input_bytes(const etx_tensor* input, size_t bits, bool is_integer,
   *out_bytes = 0;
   if (is_integer) {
     if (!lay_out_integers(rows, inner, &layout) ||
-        !etx_quantized_linear_int8_bytes(rows, inner, out_bytes)) {
+        !etx_quantized_linear_int8_bytes(rows, inner, bits, out_bytes)) {
       return false;
     }
     if (*out_bytes < layout.bytes) *out_bytes = layout.bytes;
@@ -124,10 +123,11 @@ bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
                                 bool is_integer, const etx_parallel* parallel,
                                 size_t* out_bytes) {
   const size_t rows = etx_linear_input_rows(input);
+  const size_t inner = etx_linear_input_inner(input);
   size_t tiles = 0;
   return input_bytes(input, bits, is_integer, out_bytes) &&
-         etx_thread_tiles_needed(parallel, tile_bytes(rows, bits, is_integer),
-                                 &tiles) &&
+         etx_thread_tiles_needed(
+             parallel, tile_bytes(rows, inner, bits, is_integer), &tiles) &&
          etx_add_size(*out_bytes, tiles, out_bytes);
 }
 
@@ -210,7 +210,7 @@ static void prepare_integer_rows(const void* context, size_t first,
   for (size_t row = first; row < end; ++row) {
     quantize_row(j, etx_linear_input_row(j->linear->input, row),
                  integers + row * pitch, &row_scales[row]);
-    if (j->loop != j->loops->groups4 || j->has_panels) continue;
+    if (j->loop == NULL || w->bits != 4) continue;
     sum_groups(w, integers + row * pitch, group_sums + row * w->groups);
   }
 }
@@ -387,7 +387,9 @@ static etx_quantized_loop loop_of(const etx_quantized_linear* l,
       w->scale_dtype != ETX_DTYPE_FLOAT32) {
     return NULL;
   }
-  return l->is_integer ? loops->groups4 : loops->floats4;
+  if (!l->is_integer) return loops->floats4;
+  return loops->groups4 != NULL ? loops->groups4
+                                : etx_quantized_loops_base.groups4;
 }
 
 static etx_quantized_block block_at(const linear_job* j, size_t row,
@@ -505,7 +507,7 @@ static void store_row(const linear_job* j, const column_epilogue* epilogue,
 }
 
 static void run_stored_weights(const linear_job* j, size_t column,
-                               size_t columns, void* tile) {
+                               size_t columns) {
   column_epilogue epilogue;
   read_epilogue(j, column, columns, &epilogue);
   for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
@@ -513,7 +515,6 @@ static void run_stored_weights(const linear_job* j, size_t column,
     const size_t rows_left = j->rows - row;
     const size_t rows = rows_left < TILE_ROWS ? rows_left : TILE_ROWS;
     etx_quantized_block b = block_at(j, row, rows, column, columns);
-    b.tile = tile;
     if (j->loop == j->loops->whole8) {
       run_exact_tile(j, b, sums);
     } else {
@@ -594,7 +595,7 @@ static void run_tiles(const void* context, void* tile, size_t first,
     } else if (j->loop == NULL) {
       run_unpacked_weights(j, column, columns);
     } else {
-      run_stored_weights(j, column, columns, tile);
+      run_stored_weights(j, column, columns);
     }
   }
 }
@@ -635,13 +636,14 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
                   .rows = etx_linear_input_rows(linear->input)};
   if (j.rows == 0 || linear->columns == 0) return;
   const etx_thread_tiles tiles = {
-      temporary, tile_bytes(j.rows, linear->weight.bits, linear->is_integer)};
+      temporary, tile_bytes(j.rows, linear->weight.inner, linear->weight.bits,
+                            linear->is_integer)};
   size_t tiles_bytes = 0;
   // Cannot fail: etx_quantized_linear_bytes computed the same.
   if (!etx_thread_tiles_needed(parallel, tiles.bytes, &tiles_bytes)) return;
   if (tiles_bytes > 0) temporary = (char*)temporary + tiles_bytes;
   if (linear->is_integer && bytes != NULL &&
-      etx_quantized_linear_int8_supports(&linear->weight)) {
+      etx_quantized_linear_int8_supports(&linear->weight, bytes)) {
     etx_quantized_linear_int8_run(linear, bytes, temporary, &tiles, parallel);
     return;
   }

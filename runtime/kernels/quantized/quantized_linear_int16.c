@@ -6,12 +6,9 @@
 
 enum {
   COLUMNS = ETX_INT16_PAIR_COLUMNS,
-  PANEL_DEPTH = 512,                     // elements of a panel of 8-bit weights
-  GROUP_PANEL_DEPTH = ETX_PACKED_CHUNK,  // the depth of panels of 4-bit weights
-  MIN_GROUP = 32,
-  EXACT_ROWS = 128,  // rows whose integer sums are kept
-  GROUP_ROWS = 48,   // rows whose float sums of groups are kept
-  ROWS_AT_ONCE = 6,  // rows between two prefetches
+  PANEL_DEPTH = 512,  // elements of a panel
+  EXACT_ROWS = 128,   // rows whose sums are kept
+  ROWS_AT_ONCE = 6,   // rows between two prefetches
   // With fewer rows, copying weights to a panel does not pay.
   MIN_ROWS = 20,
   // With at most this many rows, byte panels are multiplied in place.
@@ -22,14 +19,8 @@ bool etx_quantized_linear_int16_supports(const etx_packed_weights* w,
                                          size_t rows) {
   if (w->has_panels) return w->inner > 0 && w->inner <= ETX_QUANTIZED_MAX_DEPTH;
   if (rows < MIN_ROWS || w->zeros != NULL || w->inner == 0) return false;
-  if (w->bits == 8) {
-    return w->groups == 1 && w->dtype == ETX_DTYPE_INT8 &&
-           w->inner <= ETX_QUANTIZED_MAX_DEPTH;
-  }
-  return (w->group == 32 || w->group == 64 || w->group == 128 ||
-          w->group == GROUP_PANEL_DEPTH) &&
-         w->groups * w->group == w->inner &&
-         w->scale_dtype == ETX_DTYPE_FLOAT32;
+  return w->bits == 8 && w->groups == 1 && w->dtype == ETX_DTYPE_INT8 &&
+         w->inner <= ETX_QUANTIZED_MAX_DEPTH;
 }
 
 // A tile of the result: rows of at most COLUMNS columns.
@@ -66,33 +57,24 @@ static inline __attribute__((always_inline)) void prefetch_next_panel(
 // Multiplies all rows of a tile with a panel.
 static void multiply_panel(const int16_tile* b, etx_int16_pair_block block,
                            size_t first, size_t bytes) {
-  const etx_quantized_linear_int16* p = b->p;
-  const bool is_exact = block.whole != NULL;
   for (size_t done = 0; done < b->rows; done += block.rows) {
     const size_t left = b->rows - done;
     block.rows = left < ROWS_AT_ONCE + 2 ? left : ROWS_AT_ONCE;
     prefetch_next_panel(b, first + bytes, bytes, done, block.rows);
-    if (is_exact) {
-      p->loops->whole(&block);
-      block.whole += block.rows * COLUMNS;
-    } else {
-      p->loops->groups(&block);
-      block.sums += block.rows * ETX_INT16_PAIR_SUMS * COLUMNS;
-    }
+    b->p->loops->whole(&block);
+    block.whole += block.rows * COLUMNS;
     block.left += (ptrdiff_t)block.rows * block.left_row;
   }
 }
 
 // Applies the epilogue and stores the results or updates the argmax. Results
 // that are not whole float32 rows of a panel go through a row on the stack.
-static void store(const int16_tile* b, const int32_t* whole,
-                  const float* sums) {
+static void store(const int16_tile* b, const int32_t* whole) {
   const etx_quantized_linear_int16* p = b->p;
   const size_t bytes = etx_dtype_bytes(p->dtype);
   const size_t at = (b->row * p->columns + b->column) * bytes;
   char* out = p->best == NULL ? p->out + at : NULL;
   etx_int16_pair_epilogue epilogue = {.whole = whole,
-                                      .sums = sums,
                                       .scales = b->epilogue->scales,
                                       .bias = b->epilogue->bias,
                                       .row_scales = p->row_scales + b->row,
@@ -117,11 +99,7 @@ static void store(const int16_tile* b, const int32_t* whole,
                   row, 1, b->columns);
     }
     ++epilogue.row_scales;
-    if (whole != NULL) {
-      epilogue.whole += COLUMNS;
-    } else {
-      epilogue.sums += ETX_INT16_PAIR_SUMS * COLUMNS;
-    }
+    epilogue.whole += COLUMNS;
   }
 }
 
@@ -133,8 +111,7 @@ static etx_int16_pair_block block_at(const int16_tile* b, size_t k,
       .left = b->p->left + (ptrdiff_t)b->row * b->p->left_row + k,
       .left_row = b->p->left_row,
       .panel = panel,
-      .count = left < depth ? left : depth,
-      .group = w->group};
+      .count = left < depth ? left : depth};
 }
 
 // Few rows: multiplies byte panels in place, because widening them would cost
@@ -154,29 +131,22 @@ static __attribute__((noinline)) void run_byte_panels(int16_tile* b) {
     block.left += (ptrdiff_t)block.rows * block.left_row;
   }
   b->rows = b->p->rows;
-  store(b, sums, NULL);
+  store(b, sums);
 }
 
-// The tile of a thread: a panel of widened 8-bit weights, or of 4-bit weights
-// with scales per group.
+// The tile of a thread: a panel of widened weights.
 typedef struct widened_panel {
   int16_t panel[PANEL_DEPTH * COLUMNS];
   int32_t sums[EXACT_ROWS * COLUMNS];
 } widened_panel;
 
-typedef struct widened_group_panel {
-  int16_t panel[GROUP_PANEL_DEPTH * COLUMNS];
-  float sums[GROUP_ROWS * ETX_INT16_PAIR_SUMS * COLUMNS];
-  float scales[GROUP_PANEL_DEPTH / MIN_GROUP][COLUMNS];
-} widened_group_panel;
-
 size_t etx_quantized_linear_int16_tile(size_t rows, size_t bits) {
-  if (bits == 4) return rows < MIN_ROWS ? 0 : sizeof(widened_group_panel);
+  if (bits == 4) return 0;
   // Weights in panels are widened with more than MAX_BYTE_ROWS rows.
   return rows < MIN_ROWS && rows <= MAX_BYTE_ROWS ? 0 : sizeof(widened_panel);
 }
 
-// 8-bit weights, widened to a panel of int16.
+// Weights are widened to a panel of int16.
 static __attribute__((noinline)) void run_widened(int16_tile* b) {
   const etx_quantized_linear_int16* p = b->p;
   widened_panel* const tile = p->tile;
@@ -199,46 +169,7 @@ static __attribute__((noinline)) void run_widened(int16_tile* b) {
       }
       multiply_panel(b, block, k, PANEL_DEPTH);
     }
-    store(b, sums, NULL);
-  }
-}
-
-// Transposes the scales of some groups: [groups][COLUMNS].
-static void transpose_scales(const int16_tile* b, size_t group, size_t groups,
-                             float scales[][COLUMNS]) {
-  const etx_packed_weights* w = b->p->weight;
-  const float* from =
-      (const float*)(const void*)w->scales + b->column * w->groups + group;
-  for (size_t g = 0; g < groups; ++g) {
-    for (size_t c = 0; c < COLUMNS; ++c) {
-      scales[g][c] = c < b->columns ? from[c * w->groups + g] : 0;
-    }
-  }
-}
-
-// 4-bit weights with scales per group.
-static __attribute__((noinline)) void run_groups(int16_tile* b) {
-  const etx_quantized_linear_int16* p = b->p;
-  widened_group_panel* const tile = p->tile;
-  int16_t* const panel = tile->panel;
-  float* const sums = tile->sums;
-  const etx_packed_weights* w = p->weight;
-  const uint8_t* from = w->data + b->column * w->row_bytes;
-  for (; b->row < p->rows; b->row += b->rows) {
-    const size_t rows_left = p->rows - b->row;
-    b->rows = rows_left < GROUP_ROWS ? rows_left : GROUP_ROWS;
-    memset(sums, 0, b->rows * ETX_INT16_PAIR_SUMS * COLUMNS * sizeof(float));
-    for (size_t k = 0; k < w->inner; k += GROUP_PANEL_DEPTH) {
-      etx_int16_pair_block block = block_at(b, k, GROUP_PANEL_DEPTH, panel);
-      block.sums = sums;
-      block.scales = tile->scales[0];
-      block.first = k / w->group % ETX_INT16_PAIR_SUMS;
-      transpose_scales(b, k / w->group, block.count / w->group, tile->scales);
-      p->loops->pack4(from + k / 2, (ptrdiff_t)w->row_bytes, b->columns,
-                      block.count / 2, panel);
-      multiply_panel(b, block, k / 2, GROUP_PANEL_DEPTH / 2);
-    }
-    store(b, NULL, sums);
+    store(b, sums);
   }
 }
 
@@ -249,9 +180,7 @@ void etx_quantized_linear_int16_run(
       .p = panels, .epilogue = epilogue, .column = column, .columns = columns};
   if (panels->weight->has_panels && panels->rows <= MAX_BYTE_ROWS) {
     run_byte_panels(&b);
-  } else if (panels->weight->bits == 8) {
-    run_widened(&b);
   } else {
-    run_groups(&b);
+    run_widened(&b);
   }
 }

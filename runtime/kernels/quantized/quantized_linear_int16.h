@@ -1,4 +1,4 @@
-// Many quantised rows times quantised weights, with instructions that multiply
+// Many quantised rows times int8 weights, with instructions that multiply
 // pairs of int16 and add the products. Sixteen rows of the weight are copied to
 // the stack as a panel of int16 pairs, and all rows of the input are multiplied
 // with it. Weights that are stored as byte panels are multiplied in place if
@@ -12,8 +12,8 @@
 //   |input|  | sums    | as many rows as have sums on the stack
 //   '-----'  '---------'
 //
-// Integer sums are exact and float sums have one order (quantized_loops.h), so
-// results are bit-equal to those of all other implementations.
+// Integer sums are exact, so results are bit-equal to those of all other
+// implementations.
 
 #ifndef ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT16_H
 #define ETX_RUNTIME_KERNELS_QUANTIZED_QUANTIZED_LINEAR_INT16_H
@@ -36,8 +36,8 @@ typedef struct etx_quantized_linear_int16 {
   void* tile;       // etx_quantized_linear_int16_tile bytes
 } etx_quantized_linear_int16;
 
-// The epilogue of the sums of columns: times the scale (1 if groups have
-// scales), times the scale of the row, plus the bias (-0 for none). Each step
+// The epilogue of the sums of columns: times the scale, times the scale of the
+// row, plus the bias (-0 for none). Each step
 // is rounded.
 typedef struct etx_quantized_linear_int16_epilogue {
   const float* scales;
@@ -45,8 +45,7 @@ typedef struct etx_quantized_linear_int16_epilogue {
 } etx_quantized_linear_int16_epilogue;
 
 // True if there are enough rows and the weights are int8 with one scale per
-// row, or 4 bits without zero points; or if the weights are stored as byte
-// panels.
+// row, or if they are stored as byte panels.
 bool etx_quantized_linear_int16_supports(const etx_packed_weights* weight,
                                          size_t rows);
 

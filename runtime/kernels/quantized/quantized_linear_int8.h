@@ -24,12 +24,13 @@
 #include "runtime/kernels/simd/int8/int8_dot_loops.h"
 #include "runtime/kernels/quantized/quantized_linear_args.h"
 
-// True for int8 weights with one scale per row, and 4-bit weights in groups of
-// 32, 64 or 128.
-bool etx_quantized_linear_int8_supports(const etx_packed_weights* weight);
+// True for int8 weights with one scale per row, if the loops multiply bytes,
+// and for 4-bit weights in groups of 32, 64, 128 or 256.
+bool etx_quantized_linear_int8_supports(const etx_packed_weights* weight,
+                                        const etx_int8_dot_loops* loops);
 
 // The workspace's size in bytes. Returns false if it overflows size_t.
-bool etx_quantized_linear_int8_bytes(size_t rows, size_t inner,
+bool etx_quantized_linear_int8_bytes(size_t rows, size_t inner, size_t bits,
                                      size_t* out_bytes);
 
 // Computes the product, by the threads of `parallel` if it is large enough. The
@@ -41,8 +42,8 @@ void etx_quantized_linear_int8_run(const etx_quantized_linear* linear,
                                    const etx_thread_tiles* tiles,
                                    const etx_parallel* parallel);
 
-// The bytes of a thread's tile for a product of so many rows by weights of so
-// many bits.
-size_t etx_quantized_linear_int8_tile(size_t rows, size_t bits);
+// The bytes of a thread's tile for a product of so many rows of `inner`
+// elements by weights of so many bits.
+size_t etx_quantized_linear_int8_tile(size_t rows, size_t inner, size_t bits);
 
 #endif

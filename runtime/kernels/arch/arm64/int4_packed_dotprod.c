@@ -137,7 +137,7 @@ static void some_rows(const etx_int4_panel* b, size_t row, size_t column) {
     const float* scales = b->scales + g * ETX_INT8_COLUMNS + column;
     float* partial = b->sums + row * PARTIAL +
                      (b->first + g) % SUMS * ETX_INT8_COLUMNS + column;
-    const bool starts = b->starts && g < SUMS;
+    const bool starts = b->first + g < SUMS;
     int32x4_t whole[ROWS][QUARTERS];
     sum_group(b, row, g, column, whole);
     ETX_UNROLLED

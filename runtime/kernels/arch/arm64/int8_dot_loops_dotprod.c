@@ -391,4 +391,8 @@ const etx_int8_dot_loops etx_int8_dot_loops_dotprod = {
     whole,
     etx_int4_panel_dotprod,
     etx_int4_totals_dotprod,
-    last};
+    last,
+    ETX_INT8_MAX_DEPTH,
+    32,
+    7,
+    0};

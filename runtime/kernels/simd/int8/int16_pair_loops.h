@@ -10,7 +10,6 @@
 
 enum {
   ETX_INT16_PAIR_COLUMNS = 16,  // columns of a panel
-  ETX_INT16_PAIR_SUMS = 8,      // partial sums of groups (quantized_loops.h)
   ETX_INT16_PAIR_FEW_ROWS = 3,  // rows that pass bytes as they are stored
 };
 
@@ -26,19 +25,11 @@ typedef struct etx_int16_pair_block {
   // int32 sums: rows of ETX_INT16_PAIR_COLUMNS; not read if `starts`.
   int32_t* whole;
   bool starts;
-  // For groups: rows of ETX_INT16_PAIR_SUMS times ETX_INT16_PAIR_COLUMNS; each
-  // group has a row of ETX_INT16_PAIR_COLUMNS scales.
-  float* sums;
-  const float* scales;
-  size_t group;  // elements of a group, 32 or a multiple
-  size_t first;  // the partial sum of the first
 } etx_int16_pair_block;
 
-// The epilogue of rows of ETX_INT16_PAIR_COLUMNS sums: either int32 sums or
-// partial sums of groups.
+// The epilogue of rows of ETX_INT16_PAIR_COLUMNS sums.
 typedef struct etx_int16_pair_epilogue {
-  const int32_t* whole;  // NULL: partial sums of groups
-  const float* sums;
+  const int32_t* whole;
   const float* scales;  // scale of each column
   const float* bias;
   const float* row_scales;
@@ -57,9 +48,6 @@ typedef void (*etx_int16_pair_loop)(const etx_int16_pair_block* block);
 typedef struct etx_int16_pair_loops {
   // Elements of 8 bits as a panel; zeros where there is no column or element.
   etx_int16_pair_pack_loop pack8;
-  // The same of 4 bits, each sixteen bytes as sixteen high halves, then sixteen
-  // low ones, minus 8. `count` is a multiple of sixteen.
-  etx_int16_pair_pack_loop pack4;
   // `count` elements of a panel of bytes (packed_weights.h), a multiple of
   // ETX_PACKED_INTERLEAVE, as one of pairs.
   void (*widen)(const int8_t* in, size_t count, int16_t* out);
@@ -67,9 +55,6 @@ typedef struct etx_int16_pair_loops {
   // Whole sums of at most ETX_INT16_PAIR_FEW_ROWS rows with a panel of bytes,
   // from zero on; `count` is such a multiple, too.
   etx_int16_pair_loop few;
-  // The panel has each group's even elements, then its odd ones, as left has
-  // those of each chunk of 256; the block is a chunk.
-  etx_int16_pair_loop groups;
   void (*last)(const etx_int16_pair_epilogue* line);
 } etx_int16_pair_loops;
 

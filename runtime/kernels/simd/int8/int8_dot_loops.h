@@ -1,7 +1,7 @@
 // The inner loops of quantized_linear_int8.h, for processors with dot product
-// instructions (VNNI, SDOT). The bytes of quantised rows are private to the
-// loops of one set: unsigned as described here, or signed and 128 less, with
-// zero points that are 128 less as well.
+// instructions (VNNI, SDOT), and with AVX2 for weights of 4 bits. The bytes of
+// quantised rows are private to the loops of one set: unsigned as described
+// here, or signed and 128 less, with zero points that are 128 less as well.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_INT8_INT8_DOT_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_INT8_INT8_DOT_LOOPS_H
@@ -21,9 +21,10 @@ enum {
   ETX_INT8_PIECE = 128,
   // The largest number of byte products that fit in an int32 sum.
   ETX_INT8_MAX_DEPTH = 32768,
-  // Numbers for the sums of two rows' groups, which have 32 elements at least,
-  // and some behind each.
-  ETX_INT4_DOT_SUMS = 2 * (ETX_INT8_MAX_DEPTH / 32 + 16),
+  // Numbers of 32 bits for the sums of groups, which have 32 elements at least,
+  // of two rows and some behind each, or of one row with two copies of its
+  // bytes.
+  ETX_INT4_DOT_SUMS = 8704,
 };
 
 // A quantised element is scale * (byte - base).
@@ -46,8 +47,8 @@ typedef struct etx_int8_dot_block {
 } etx_int8_dot_block;
 
 // Rows of bytes times rows of weights of 4 bits, as packed_weights.h has them.
-// The bytes of a row are reordered (order4): of each 128, or each 32, first
-// those of even elements, then, from the middle on, those of odd elements.
+// The bytes of a row are reordered (order4): of each 128, 64 or 32, first those
+// of even elements, then, from the middle on, those of odd elements.
 typedef struct etx_int4_dot_block {
   const uint8_t* left;
   ptrdiff_t left_row;
@@ -57,7 +58,7 @@ typedef struct etx_int4_dot_block {
   const float* scales;  // scales of each column's groups
   const int8_t* zeros;  // NULL: zeros
   size_t rows, columns;
-  size_t group, groups;  // elements: 32, 64 or 128
+  size_t group, groups;  // elements: 32, 64 or 128; groups of a row
   float* sums;           // [rows, columns], as etx_quantized_loops.groups4
   bool is_far;           // as above
   int32_t* group_sums;   // room for ETX_INT4_DOT_SUMS
@@ -105,20 +106,30 @@ typedef struct etx_int8_panel {
 } etx_int8_panel;
 
 // The same of groups of 4-bit weights. The panel has four of the high halves,
-// then four of the low ones, minus 8.
+// then four of the low ones, minus 8; which columns follow each other is
+// private to the loops of one set.
 typedef struct etx_int4_panel {
   const uint8_t* left;
   ptrdiff_t left_row;
   const etx_int8_row_qparams* row_qparams;
   const int8_t* panel;  // [count / 8][2][ETX_INT8_COLUMNS][4]
+  // Up to ETX_INT8_ROWS - 1 more may be read and get sums.
   size_t rows;
-  size_t count, group;        // elements; the former groups of the latter
-  const int32_t* group_sums;  // [count / group, ETX_INT8_COLUMNS]
-  const float* scales;        // the same
-  size_t first;               // the partial sum of the first group
-  float* sums;                // [rows, 8, ETX_INT8_COLUMNS]
-  bool starts;                // sums are 0, whatever they hold
-  const uint8_t* next;        // as above
+  size_t count, group;  // elements; the former groups of the latter
+  // [count / group, ETX_INT8_COLUMNS]: sums of the weights; where weights have
+  // zero points, in the low halves, and the zero points in the high halves.
+  const int32_t* group_sums;
+  const float* scales;  // the same
+  // What they are multiplied with, for each row and group: the row's base;
+  // where weights have zero points, in the low half, and the sum of the row's
+  // group in the high half. Distances from row to row and from group to group.
+  const int32_t* row_pairs;
+  ptrdiff_t pair_row, pair_group;
+  // Groups of a row before the first: it belongs to partial sum (first mod 8),
+  // and the first eight groups begin partial sums, whatever they hold.
+  size_t first;
+  float* sums;          // [rows, 8, ETX_INT8_COLUMNS]
+  const uint8_t* next;  // as above
   ptrdiff_t next_row;
   size_t next_rows, next_bytes;
 } etx_int4_panel;
@@ -157,7 +168,7 @@ typedef struct etx_int8_dot_loops {
                              const float* other, float* low, float* high);
   // Orders a row of bytes for weights of 4 bits.
   void (*order4)(uint8_t* row, size_t count);
-  void (*dots)(const etx_int8_dot_block* block);
+  void (*dots)(const etx_int8_dot_block* block);  // NULL: only 4-bit weights
   void (*groups)(const etx_int4_dot_block* block);
   // `count` elements of each of `columns` rows as a panel; zeros where there is
   // no column or element. Adds the sums of columns to those that are there.
@@ -170,6 +181,14 @@ typedef struct etx_int8_dot_loops {
   // Partial sums of groups that do not exist count as 0.
   void (*totals)(size_t rows, size_t groups, float* sums);
   void (*last)(const etx_int8_epilogue* epilogue);
+  // `groups` multiplies rows of at most so many elements, a multiple of so
+  // many.
+  size_t groups_most;
+  size_t groups_multiple;
+  size_t panel_rows;  // with fewer, panels of 4-bit weights do not pay
+  // The most elements of a group whose panels may have zero points; 0: none. If
+  // there are such, bytes are unsigned.
+  size_t zero_group;
 } etx_int8_dot_loops;
 
 // The loops for an instruction set; NULL: it has no such products.

@@ -30,11 +30,7 @@ typedef struct etx_quantized_block {
   const int32_t* group_sums;
   void* sums;         // rows of columns
   ptrdiff_t sum_row;  // in elements
-  void* tile;  // for integers and 4-bit weights: a tile of ETX_QUANTIZED_TILE
-               // bytes (thread_tiles.h)
 } etx_quantized_block;
-
-enum { ETX_QUANTIZED_TILE = 16384 };
 
 typedef void (*etx_quantized_loop)(const etx_quantized_block* block);
 
@@ -48,7 +44,8 @@ typedef struct etx_quantized_loops {
   etx_quantized_loop whole8;
   // Float sums over 4-bit weights: the exact integer sum of a group times its
   // scale, rounded, is added to partial sum (group mod 8), rounded; then halves
-  // of the partial sums are added until one is left.
+  // of the partial sums are added until one is left. NULL: that of the
+  // baseline, for the few weights that etx_int8_dot_loops does not multiply.
   etx_quantized_loop groups4;
   // Float sums of floats times int8 weights, in the order of etx_gemm_nt. With
   // more than one group, each of a multiple of 32 elements, the partial sums of

@@ -497,6 +497,42 @@ static void weights_larger_than_l2_are_bit_equal(void** state) {
   }
 }
 
+// The sums of rows of 255 with weights of -8 in groups with a scale of 1, minus
+// `zero`: the largest that 4 bits give. Floats hold them exactly.
+static void check_extreme_groups(size_t rows, size_t inner, size_t group,
+                                 int8_t zero) {
+  enum { COLUMNS = 33 };
+  linear_case o;
+  init_case(&o, 4, true, (linear_shape){rows, COLUMNS, inner, group});
+  float* x = (float*)(void*)o.x.bytes.data;
+  float* scales = (float*)(void*)o.scales.bytes.data;
+  const float* results = (const float*)(const void*)o.result.bytes.data;
+  for (size_t i = 0; i < rows * inner; ++i) x[i] = 255;
+  for (size_t i = 0; i < COLUMNS * inner / group; ++i) scales[i] = 1;
+  memset(o.w.bytes.data, 0, o.w.bytes.size);
+  memset(o.zeros.bytes.data, (uint8_t)zero, o.zeros.bytes.size);
+  o.linear.weight.zeros = zero == 0 ? NULL : (int8_t*)o.zeros.bytes.data;
+  o.linear.bias = NULL;
+  run_all_sets(&o, false);
+  for (size_t i = 0; i < rows * COLUMNS; ++i) {
+    assert_true(results[i] == 255.0 * (-8 - zero) * (double)inner);
+  }
+  end_case(&o);
+}
+
+static void extreme_sums_of_groups_are_exact(void** state) {
+  static const size_t rows[] = {1, 2, 3, 6, 9, 30};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    for (size_t group = 32; group <= 256; group *= 2) {
+      check_extreme_groups(rows[i], 1280, group, 0);
+      check_extreme_groups(rows[i], 1280, group, 7);
+      check_extreme_groups(rows[i], 1280, group, -128);
+    }
+  }
+}
+
 // Sums of the largest products, 255 * 128 each.
 static void check_extreme_sums(size_t rows, size_t columns, size_t inner) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
@@ -571,6 +607,7 @@ int main(void) {
       cmocka_unit_test(wrong_column_sums_do_not_crash),
       cmocka_unit_test(rows_with_nan_or_infinity_are_bit_equal),
       cmocka_unit_test(weights_larger_than_l2_are_bit_equal),
+      cmocka_unit_test(extreme_sums_of_groups_are_exact),
       cmocka_unit_test(long_sums_do_not_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

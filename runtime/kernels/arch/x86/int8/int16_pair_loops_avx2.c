@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/arch/x86/int8/transpose_square_avx2.h"
 #include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 
@@ -30,38 +31,6 @@ static inline etx_i32x8 multiply_pairs(etx_i32x8 a, etx_i32x8 b) {
 
 // ------------------------------------------------ panels
 
-// Transposes eight pairs of eight columns: from one register for each column to
-// one for each pair.
-static inline __attribute__((always_inline)) void transpose_square(
-    etx_i32x8 a[SIDE], int16_t* out) {
-  etx_i32x8 b[SIDE];
-  ETX_UNROLLED
-  for (int i = 0; i < SIDE; i += 2) {
-    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    b[i + 1] =
-        __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-  ETX_UNROLLED
-  for (int i = 0; i < SIDE; i += 4) {
-    ETX_UNROLLED
-    for (int j = 0; j < 2; ++j) {
-      const etx_i32x8 x = b[i + j], y = b[i + j + 2];
-      a[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
-      a[i + 2 * j + 1] =
-          __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  }
-  ETX_UNROLLED
-  for (int i = 0; i < 4; ++i) {
-    const etx_i32x8 low =
-        __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    const etx_i32x8 high =
-        __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    memcpy(out + i * PAIR, &low, sizeof(low));
-    memcpy(out + (i + 4) * PAIR, &high, sizeof(high));
-  }
-}
-
 // Sixteen elements of sixteen columns.
 static inline __attribute__((always_inline)) void transpose_bytes(
     const uint8_t* in, ptrdiff_t row, int16_t* out) {
@@ -74,35 +43,19 @@ static inline __attribute__((always_inline)) void transpose_bytes(
       memcpy(&x, in + (part * SIDE + i) * row, sizeof(x));
       a[i] = (etx_i32x8)widen(x);
     }
-    transpose_square(a, out + part * WORDS);
-  }
-}
-
-// Sixteen columns: the high halves of sixteen bytes, then the low halves.
-static inline __attribute__((always_inline)) void transpose_halves(
-    const uint8_t* in, ptrdiff_t row, int16_t* out) {
-  ETX_UNROLLED
-  for (int is_low = 0; is_low < 2; ++is_low) {
+    transpose_square(a);
     ETX_UNROLLED
-    for (int part = 0; part < PARTS; ++part) {
-      etx_i32x8 a[SIDE];
-      ETX_UNROLLED
-      for (int i = 0; i < SIDE; ++i) {
-        etx_u8x16 x;
-        memcpy(&x, in + (part * SIDE + i) * row, sizeof(x));
-        x = is_low ? x & 15 : x >> 4;
-        a[i] = (etx_i32x8)widen((etx_i8x16)x - 8);
-      }
-      transpose_square(a, out + is_low * SIDE * PAIR + part * WORDS);
+    for (int i = 0; i < SIDE; ++i) {
+      memcpy(out + i * PAIR + part * WORDS, &a[i], sizeof(a[i]));
     }
   }
 }
 
 // Copies the last bytes or columns and fills up with zeros.
 static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
-                      size_t count, uint8_t fill,
+                      size_t count,
                       uint8_t out[ETX_INT16_PAIR_COLUMNS][WORDS]) {
-  memset(out, fill, ETX_INT16_PAIR_COLUMNS * WORDS);
+  memset(out, 0, ETX_INT16_PAIR_COLUMNS * WORDS);
   for (size_t c = 0; c < columns; ++c) {
     memcpy(out[c], in + (ptrdiff_t)c * row, count);
   }
@@ -120,24 +73,8 @@ static void pack8(const uint8_t* in, ptrdiff_t row, size_t columns,
     }
     uint8_t rest[ETX_INT16_PAIR_COLUMNS][WORDS];
     const size_t left = count - k;
-    copy_rest(in + k, row, columns, left < WORDS ? left : WORDS, 0, rest);
+    copy_rest(in + k, row, columns, left < WORDS ? left : WORDS, rest);
     transpose_bytes(rest[0], WORDS, out);
-  }
-}
-
-//   @pack4  int4 to int16 | pack rows as panels of pairs | {2 * SIDE} x {2 *
-//     WORDS}
-static void pack4(const uint8_t* in, ptrdiff_t row, size_t columns,
-                  size_t count, int16_t* out) {
-  const uint8_t zero = 8 << 4 | 8;
-  for (size_t k = 0; k < count; k += WORDS, out += 2 * SIDE * PAIR) {
-    if (columns == ETX_INT16_PAIR_COLUMNS) {
-      transpose_halves(in + k, row, out);
-      continue;
-    }
-    uint8_t rest[ETX_INT16_PAIR_COLUMNS][WORDS];
-    copy_rest(in + k, row, columns, WORDS, zero, rest);
-    transpose_halves(rest[0], WORDS, out);
   }
 }
 
@@ -279,88 +216,40 @@ static void few(const etx_int16_pair_block* b) {
   }
 }
 
-static inline __attribute__((always_inline)) void group_rows(
-    const etx_int16_pair_block* b, size_t row, size_t rows) {
-  const int16_t* left = b->left + (ptrdiff_t)row * b->left_row;
-  const int16_t* panel = b->panel;
-  const size_t pairs = b->group / 4;  // even ones, or odd ones
-  size_t sum = b->first;
-  for (size_t k = 0; k < b->count; k += b->group, left += b->group / 2) {
-    etx_i32x8 whole[ROWS][PARTS] = {{{0}}};
-    for (size_t done = 0; done < pairs;
-         done += SIDE, panel += 2 * SIDE * PAIR) {
-      add_pairs(left + 2 * done, b->left_row, panel, rows, SIDE, whole);
-      add_pairs(left + b->count / 2 + 2 * done, b->left_row,
-                panel + SIDE * PAIR, rows, SIDE, whole);
-    }
-    const float* scales = b->scales + k / b->group * ETX_INT16_PAIR_COLUMNS;
-    float* sums =
-        b->sums + (row * ETX_INT16_PAIR_SUMS + sum) * ETX_INT16_PAIR_COLUMNS;
-    sum = (sum + 1) % ETX_INT16_PAIR_SUMS;
-    ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
-      ETX_UNROLLED
-      for (int part = 0; part < PARTS; ++part) {
-        etx_f32x8 acc, scale;
-        memcpy(&acc, sums + part * SIDE, sizeof(acc));
-        memcpy(&scale, scales + part * SIDE, sizeof(scale));
-        acc += scale * __builtin_convertvector(whole[r][part], etx_f32x8);
-        memcpy(sums + part * SIDE, &acc, sizeof(acc));
-      }
-      sums += ETX_INT16_PAIR_SUMS * ETX_INT16_PAIR_COLUMNS;
-    }
-  }
-}
-
-#define SOME_ROWS(name)                                                 \
-  static void name(const etx_int16_pair_block* b) {                     \
-    for (size_t row = 0; row < b->rows;) {                              \
-      const size_t left = b->rows - row;                                \
-      /* No block of one or two rows at the end if it can be helped. */ \
-      const size_t rows = left <= ROWS      ? left                      \
-                          : left < ROWS + 3 ? (left + 1) / 2            \
-                                            : ROWS;                     \
-      switch (rows) {                                                   \
-        case 6:                                                         \
-          name##_rows(b, row, 6);                                       \
-          break;                                                        \
-        case 5:                                                         \
-          name##_rows(b, row, 5);                                       \
-          break;                                                        \
-        case 4:                                                         \
-          name##_rows(b, row, 4);                                       \
-          break;                                                        \
-        case 3:                                                         \
-          name##_rows(b, row, 3);                                       \
-          break;                                                        \
-        case 2:                                                         \
-          name##_rows(b, row, 2);                                       \
-          break;                                                        \
-        default:                                                        \
-          name##_rows(b, row, 1);                                       \
-          break;                                                        \
-      }                                                                 \
-      row += rows;                                                      \
-    }                                                                   \
-  }
 //   @whole  int16 x int16 | GEMM of packed panels, PMADDWD | {ROWS} x
 //     {ETX_INT16_PAIR_COLUMNS}
-SOME_ROWS(whole)
-//   @groups  int16 x int16 | GEMM of packed panels per group, PMADDWD | {ROWS}
-//     x {ETX_INT16_PAIR_COLUMNS}
-SOME_ROWS(group)
+static void whole(const etx_int16_pair_block* b) {
+  for (size_t row = 0; row < b->rows;) {
+    const size_t left = b->rows - row;
+    // No block of one or two rows at the end if it can be helped.
+    const size_t rows = left <= ROWS      ? left
+                        : left < ROWS + 3 ? (left + 1) / 2
+                                          : ROWS;
+    switch (rows) {
+      case 6:
+        whole_rows(b, row, 6);
+        break;
+      case 5:
+        whole_rows(b, row, 5);
+        break;
+      case 4:
+        whole_rows(b, row, 4);
+        break;
+      case 3:
+        whole_rows(b, row, 3);
+        break;
+      case 2:
+        whole_rows(b, row, 2);
+        break;
+      default:
+        whole_rows(b, row, 1);
+        break;
+    }
+    row += rows;
+  }
+}
 
 // ------------------------------------------------ the last steps
-
-// Partial sums of groups; their halves are added to each other.
-static inline etx_f32x8 group_total(const float* sums) {
-  etx_f32x8 v[ETX_INT16_PAIR_SUMS];
-  ETX_UNROLLED
-  for (int i = 0; i < ETX_INT16_PAIR_SUMS; ++i) {
-    memcpy(&v[i], sums + i * ETX_INT16_PAIR_COLUMNS, sizeof(v[i]));
-  }
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
 
 //   @last  int32 to float32 | epilogue: scales and bias | 8 columns
 static void last(const etx_int16_pair_epilogue* line) {
@@ -370,19 +259,15 @@ static void last(const etx_int16_pair_epilogue* line) {
     memcpy(&bias, line->bias + c, sizeof(bias));
     for (size_t r = 0; r < line->rows; ++r) {
       const size_t at = r * ETX_INT16_PAIR_COLUMNS;
-      etx_f32x8 sum;
-      if (line->whole != NULL) {
-        etx_i32x8 whole;
-        memcpy(&whole, line->whole + at + c, sizeof(whole));
-        sum = __builtin_convertvector(whole, etx_f32x8);
-      } else {
-        sum = group_total(line->sums + at * ETX_INT16_PAIR_SUMS + c);
-      }
-      sum = sum * scale * line->row_scales[r] + bias;
+      etx_i32x8 whole;
+      memcpy(&whole, line->whole + at + c, sizeof(whole));
+      const etx_f32x8 sum = __builtin_convertvector(whole, etx_f32x8) * scale *
+                                line->row_scales[r] +
+                            bias;
       memcpy(line->out + (ptrdiff_t)r * line->out_row + c, &sum, sizeof(sum));
     }
   }
 }
 
-const etx_int16_pair_loops etx_int16_pair_loops_avx2 = {
-    pack8, pack4, widen8, whole, few, group, last};
+const etx_int16_pair_loops etx_int16_pair_loops_avx2 = {pack8, widen8, whole,
+                                                        few, last};

@@ -1,16 +1,16 @@
-// One row of integers times 4-bit weights.
+// One row of bytes times 4-bit weights, with AVX2.
 
 #ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_GEMV_AVX2_H
 #define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_INT4_GEMV_AVX2_H
 
-#include <stdbool.h>
+#include "runtime/kernels/simd/int8/int8_dot_loops.h"
 
-#include "runtime/kernels/simd/int8/quantized_loops.h"
+enum {
+  ETX_INT4_GEMV_AVX2_MOST = 16384,   // elements of a row
+  ETX_INT4_GEMV_AVX2_MULTIPLE = 64,  // they are a multiple of it
+};
 
-// Whether etx_int4_gemv_avx2 computes the block.
-bool etx_int4_gemv_avx2_supports(const etx_quantized_block* block);
-
-// The same sums as the loop groups4.
-void etx_int4_gemv_avx2(const etx_quantized_block* block);
+// The member `groups` of etx_int8_dot_loops.
+void etx_int4_gemv_avx2(const etx_int4_dot_block* block);
 
 #endif

@@ -3,16 +3,25 @@
 #include <string.h>
 
 #include "runtime/kernels/simd/vector/vector_types.h"
-#include "runtime/kernels/simd/vector/prefetch.h"
+#include "runtime/kernels/arch/x86/int8/int4_row_prefetch.h"
 #include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_pack_template.h"
+
+// gcc and clang name this builtin differently.
+#ifdef __clang__
+#define MULTIPLY_PAIRS(a, b) \
+  __builtin_ia32_pmaddwd512((etx_i16x32)(a), (etx_i16x32)(b))
+#else
+#define MULTIPLY_PAIRS(a, b) \
+  __builtin_ia32_pmaddwd512_mask((etx_i16x32)(a), (etx_i16x32)(b), (a), 0xffff)
+#endif
 
 enum {
   LEAST_GROUP = 32,  // elements
   PART = 2 * BYTES,  // elements of a register of weights
   SUMS = 8,          // partial sums of groups
-  ROWS = 12,         // rows whose sums are in registers
+  ROWS = 6,          // rows whose sums are in registers
   PARTIAL = SUMS * ETX_INT8_COLUMNS,
 };
 
@@ -101,6 +110,11 @@ typedef struct panel_rows {
   ptrdiff_t row;
 } panel_rows;
 
+// Sums of products of two 16-bit halves.
+static inline etx_i32x16 multiply_pairs(etx_i32x16 a, etx_i32x16 b) {
+  return MULTIPLY_PAIRS(a, b);
+}
+
 // Adds products with one group of four elements of the panel.
 static inline __attribute__((always_inline)) void add_four(
     const panel_rows* p, size_t at, const int8_t* panel, size_t rows,
@@ -110,7 +124,7 @@ static inline __attribute__((always_inline)) void add_four(
   for (size_t part = 0; part < PARTS; ++part) {
     w[part] = load_bytes(panel + part * BYTES);
   }
-  ETX_UNROLLED_16
+  ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     int input;
     memcpy(&input, p->x[r / 3] + (ptrdiff_t)(r % 3) * p->row + at,
@@ -123,97 +137,101 @@ static inline __attribute__((always_inline)) void add_four(
   }
 }
 
-// Cache lines of rows that are needed soon; they are prefetched step by step.
-typedef struct int4_row_prefetch {
-  const uint8_t* at;
-  size_t line, lines;  // lines of a row
-  size_t rows;         // rows that are left
-  ptrdiff_t row;
-} int4_row_prefetch;
-
-// Prefetches at most `most` of the lines.
-static inline __attribute__((always_inline)) void prefetch_next(
-    int4_row_prefetch* a, size_t most) {
-  while (most > 0 && a->rows > 0) {
-    const size_t left = a->lines - a->line, some = left < most ? left : most;
-    const uint8_t* at = a->at + a->line * BYTES;
-    for (size_t i = 0; i < some; ++i, at += BYTES) {
-      ETX_PREFETCH_L2(at);
+// Sums of products with group g, minus what zero points contribute.
+static inline __attribute__((always_inline)) void sum_group(
+    const etx_int4_panel* b, const panel_rows* p, const int32_t* pairs,
+    size_t g, size_t rows, etx_i32x16 whole[ROWS][PARTS]) {
+  const int8_t* panel = b->panel + g * b->group / 4 * FOUR;
+  const size_t end = (g + 1) * b->group / 2;
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      whole[r][part] = (etx_i32x16){0};
     }
-    most -= some;
-    a->line += some;
-    if (a->line < a->lines) continue;
-    a->line = 0;
-    a->at += a->row;
-    --a->rows;
+  }
+  for (size_t k = g * b->group / 2; k < end; k += 4, panel += 2 * FOUR) {
+    const size_t from = k / BYTES * PART + k % BYTES;
+    add_four(p, from, panel, rows, whole);
+    add_four(p, from + BYTES, panel + FOUR, rows, whole);
+  }
+  pairs += (ptrdiff_t)g * b->pair_group;
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r, pairs += b->pair_row) {
+    const etx_i32x16 pair = all_ints(*pairs);
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      const etx_i32x16 sums =
+          load_bytes(b->group_sums + g * ETX_INT8_COLUMNS + part * LANES);
+      whole[r][part] -= multiply_pairs(sums, pair);
+    }
   }
 }
 
+// One partial sum after the other, which stays in registers for all its groups.
 static inline __attribute__((always_inline)) void some_rows(
     const etx_int4_panel* b, size_t row, size_t rows, int4_row_prefetch* next) {
   panel_rows p = {.row = b->left_row};
-  const int8_t* panel = b->panel;
-  size_t sum = b->first;
+  const int32_t* pairs = b->row_pairs + (ptrdiff_t)row * b->pair_row;
+  const size_t groups = b->count / b->group;
   ETX_UNROLLED
   for (size_t r = 0; r < rows; r += 3) {
     p.x[r / 3] = b->left + (ptrdiff_t)(row + r) * b->left_row;
     __asm__("" : "+r"(p.x[r / 3]));
   }
-  for (size_t g = 0; g * b->group < b->count; ++g) {
-    const size_t at = g * ETX_INT8_COLUMNS;
-    etx_i32x16 whole[ROWS][PARTS];
-    ETX_UNROLLED
-    for (size_t part = 0; part < PARTS; ++part) {
-      const etx_i32x16 group_sums =
-          load_bytes(b->group_sums + at + part * LANES);
-      ETX_UNROLLED_16
+  for (size_t first = 0; first < SUMS && first < groups; ++first) {
+    float* at =
+        b->sums + row * PARTIAL + (b->first + first) % SUMS * ETX_INT8_COLUMNS;
+    etx_f32x16 sums[ROWS][PARTS] = {{{0}}};
+    if (b->first + first >= SUMS) {
+      ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        whole[r][part] = group_sums * -b->row_qparams[row + r].base;
+        ETX_UNROLLED
+        for (size_t part = 0; part < PARTS; ++part) {
+          sums[r][part] =
+              (etx_f32x16)load_bytes(at + r * PARTIAL + part * LANES);
+        }
       }
     }
-    for (size_t i = 0; i < b->group / 2; i += 4, panel += 2 * FOUR) {
-      const size_t k = g * b->group / 2 + i;
-      const size_t from = k / BYTES * PART + k % BYTES;
-      add_four(&p, from, panel, rows, whole);
-      add_four(&p, from + BYTES, panel + FOUR, rows, whole);
+    for (size_t g = first; g < groups; g += SUMS) {
+      etx_i32x16 whole[ROWS][PARTS];
+      sum_group(b, &p, pairs, g, rows, whole);
+      prefetch_next(next);
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        const etx_f32x16 scale = (etx_f32x16)load_bytes(
+            b->scales + g * ETX_INT8_COLUMNS + part * LANES);
+        ETX_UNROLLED
+        for (size_t r = 0; r < rows; ++r) {
+          sums[r][part] +=
+              scale * __builtin_convertvector(whole[r][part], etx_f32x16);
+        }
+      }
     }
-    prefetch_next(next, b->group / 8);
-    float* sums = b->sums + row * PARTIAL + sum * ETX_INT8_COLUMNS;
-    const bool starts = b->starts && g < SUMS;
-    sum = (sum + 1) % SUMS;
     ETX_UNROLLED
-    for (size_t part = 0; part < PARTS; ++part) {
-      const etx_f32x16 scale =
-          (etx_f32x16)load_bytes(b->scales + at + part * LANES);
-      ETX_UNROLLED_16
-      for (size_t r = 0; r < rows; ++r) {
-        float* partial = sums + r * PARTIAL + part * LANES;
-        etx_f32x16 all = {0};
-        if (!starts) all = (etx_f32x16)load_bytes(partial);
-        all += scale * __builtin_convertvector(whole[r][part], etx_f32x16);
-        memcpy(partial, &all, sizeof(all));
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        memcpy(at + r * PARTIAL + part * LANES, &sums[r][part], BYTES);
       }
     }
   }
 }
 
-void etx_int4_panel_avx512vnni(const etx_int4_panel* b) {
-  int4_row_prefetch next = {.at = b->next,
-                            .lines = (b->next_bytes + BYTES - 1) / BYTES,
-                            .rows = b->next_rows,
-                            .row = b->next_row};
-  for (size_t row = 0, rows; row < b->rows; row += rows) {
-    rows = rows_of(b->rows - row);
-    switch (rows) {
-      case 12:
-        some_rows(b, row, 12, &next);
-        break;
-      case 8:
-        some_rows(b, row, 8, &next);
-        break;
-      default:
-        some_rows(b, row, 4, &next);
-        break;
+void etx_int4_panel_avx512vnni(const etx_int4_panel* block) {
+  // A copy, which stays in registers when sums are stored.
+  const etx_int4_panel b = *block;
+  const size_t blocks = (b.rows + ROWS - 1) / ROWS;
+  int4_row_prefetch next = row_prefetch_of(&b, blocks * (b.count / b.group));
+  for (size_t row = 0; row < b.rows;) {
+    // Two blocks of four rather than one of six and a remainder.
+    const size_t left = b.rows - row;
+    if (left == 5 || left == 6 || left > 8) {
+      some_rows(&b, row, ROWS, &next);
+      row += ROWS;
+    } else {
+      some_rows(&b, row, 4, &next);
+      row += 4;
     }
   }
 }

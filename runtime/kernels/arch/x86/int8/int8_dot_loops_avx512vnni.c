@@ -568,7 +568,7 @@ static void whole(const etx_int8_panel* b) {
 //   @pack4  int4 to int8 | pack rows as panels (int4_packed_avx512vnni.c) | 16
 //     x 128
 //   @panel_groups  uint8 x int8 | GEMM of packed int4 panels per group,
-//     VPDPBUSD (int4_packed_avx512vnni.c) | 12 x {ETX_INT8_COLUMNS}
+//     VPDPBUSD (int4_packed_avx512vnni.c) | 6 x {ETX_INT8_COLUMNS}
 //   @totals  float32 | sums of the partial sums of groups
 //     (int4_packed_avx512vnni.c) | 16 columns
 const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
@@ -583,4 +583,8 @@ const etx_int8_dot_loops etx_int8_dot_loops_avx512vnni = {
     whole,
     etx_int4_panel_avx512vnni,
     etx_int4_totals_avx512vnni,
-    last};
+    last,
+    ETX_INT8_MAX_DEPTH,
+    32,
+    12,
+    128};

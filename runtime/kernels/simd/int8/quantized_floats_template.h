@@ -219,9 +219,3 @@ static void floats4(const etx_quantized_block* b) {
     if (row < b->rows) dot4(b, row, 1, column);
   }
 }
-
-// The sum of the groups' partial sums.
-static inline float group_total(const float* sums) {
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
-         ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}

@@ -58,6 +58,12 @@ static void whole8(const etx_quantized_block* b) {
   }
 }
 
+// The sum of the groups' partial sums.
+static inline float group_total(const float* sums) {
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+         ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
 // The sum of one group of 4-bit weights.
 static float sum_groups(const etx_quantized_block* b, size_t row,
                         size_t column) {

@@ -49,10 +49,3 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
     memcpy(out[c], in + (ptrdiff_t)c * row, count < BYTES ? count : BYTES);
   }
 }
-
-// The size of the next block of the remaining rows, a multiple of four. Two
-// blocks of eight are faster than one of twelve and one of four.
-static inline size_t rows_of(size_t left) {
-  if (left >= 12 && left != 16) return 12;
-  return left >= 8 ? 8 : 4;
-}

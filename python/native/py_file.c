@@ -258,8 +258,7 @@ static PyObject* file_close(PyObject* self, PyObject* ignored) {
                          file->session_count);
   }
   if (file->reader_count > 0) {
-    return etx_py_refuse(ETX_BAD_STATE, NULL,
-                         "another thread reads this program");
+    return etx_py_refuse(ETX_BAD_STATE, NULL, "this program is being read");
   }
   close_file(file);
   Py_RETURN_NONE;

@@ -1,8 +1,9 @@
-"""Measures language models: etx and llama.cpp in turns.
+"""Measures language models: etx and llama.cpp, or whisper.cpp, in turns.
 
-    python bench/run_language.py --cache DIRECTORY --etx BUILD \\
-        --llama DIRECTORY --lines lines.jsonl
-    python bench/run_language.py --lines lines.jsonl --markdown docs/speed.md
+    python bench/language/run_language.py --cache DIRECTORY --etx BUILD \\
+        --llama DIRECTORY --whisper DIRECTORY --lines lines.jsonl
+    python bench/language/run_language.py --lines lines.jsonl \\
+        --markdown docs/speed.md
 
 Each pair of kinds of weights is measured by itself: its contenders take turns in
 an order that rotates, and each is stopped while another one is measured.
@@ -15,13 +16,13 @@ import os
 import statistics
 import sys
 
-from contender import Contender, quartiles
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                             os.pardir, "tests", "bench"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(HERE, os.pardir),
+             os.path.join(HERE, os.pardir, os.pardir, "tests", "bench")]
+from contender import Contender, quartiles  # noqa: E402
 from figures import machine, write_markdown  # noqa: E402
 
-# etx's kind, and those of llama.cpp that have as many bits.
+# etx's kind, and those of the other library that have as many bits.
 PAIRS = {"f32": ["f32"], "bf16": ["bf16"], "f16": ["f16"], "int8": ["q8_0"],
          "int4": ["q4_0", "q4_K_M"]}
 BATCH_PAIRS = ["f32", "int8", "int4"]
@@ -30,17 +31,21 @@ BATCH_PAIRS = ["f32", "int8", "int4"]
 STEPS = {"decode 64": (3, 1), "decode 1500": (3, 1), "prefill 128": (1, 1),
          "prefill 512": (1, 3)}
 BATCH_STEPS = {"decode8 64": (3, 1)}
+SPEECH = "whisper-tiny"  # the shape that is measured beside whisper.cpp
+SPEECH_STEPS = {"encode 0": (1, 1), "decode 64": (5, 1)}
+# Its convolutions refuse files of float32.
+SPEECH_PAIRS = {"f32": ["f16"], "f16": ["f16"], "int8": ["q8_0"]}
 
 
 def program(options, shape, name, threads):
     """The words that start a contender; None without its file."""
     library, kind = name.split("-", 1)
-    if library == "etx":
-        words = [os.path.join(options.etx, "bench_language"),
-                 os.path.join(options.cache, shape, f"etx-{kind}.pte")]
-    else:
-        words = [os.path.join(options.llama, "bench_llama"),
-                 os.path.join(options.cache, shape, f"{kind}.gguf")]
+    directory, worker, file = {
+        "etx": (options.etx, "bench_language", f"etx-{kind}.pte"),
+        "llama": (options.llama, "bench_llama", f"{kind}.gguf"),
+        "whisper": (options.whisper, "bench_whisper", f"{kind}.bin")}[library]
+    words = [os.path.join(directory or "", worker),
+             os.path.join(options.cache, shape, file)]
     if not all(os.path.exists(word) for word in words):
         return None
     priority = ["chrt", "-f", str(options.priority)] if options.priority else []
@@ -111,17 +116,29 @@ def rounds(options, shape, names, steps, threads, lines):
     print(f"{shape}, {threads}: {', '.join(names)}", flush=True)
 
 
+def pairs_of(shape):
+    return SPEECH_PAIRS if shape == SPEECH else PAIRS
+
+
+def peer_of(shape, kind):
+    """The other library's contender for a shape."""
+    return ("whisper-" if shape == SPEECH else "llama-") + kind
+
+
 def measure(options, lines):
     for threads in options.threads:
         for shape in options.shapes:
-            for kind, peers in PAIRS.items():
+            for kind, peers in pairs_of(shape).items():
                 if options.kinds and kind not in options.kinds:
                     continue
-                names = [f"etx-{kind}"] + [f"llama-{peer}" for peer in peers]
+                names = [f"etx-{kind}"] + [peer_of(shape, peer)
+                                           for peer in peers]
                 if "single" in options.sets:
-                    rounds(options, shape, names, STEPS, threads, lines)
+                    steps = SPEECH_STEPS if shape == SPEECH else STEPS
+                    rounds(options, shape, names, steps, threads, lines)
                 names[0] += "-batch"
-                if "batch" in options.sets and kind in BATCH_PAIRS:
+                if "batch" in options.sets and kind in BATCH_PAIRS and \
+                        shape != SPEECH:
                     rounds(options, shape, names, BATCH_STEPS, threads, lines)
 
 
@@ -153,14 +170,15 @@ def read(path):
 
 
 def time_table(times, shape, threads, steps, suffix):
-    text = [f"| weights, etx : llama.cpp | {' | '.join(steps)} |",
+    library = "whisper.cpp" if shape == SPEECH else "llama.cpp"
+    text = [f"| weights, etx : {library} | {' | '.join(steps)} |",
             "|" + "---|" * (len(steps) + 1)]
-    for kind, peers in PAIRS.items():
+    for kind, peers in pairs_of(shape).items():
         for peer in peers:
             cells = [cell(times.get((shape, threads, f"etx-{kind}{suffix}",
                                      step), {}),
-                          times.get((shape, threads, f"llama-{peer}", step),
-                                    {})) for step in steps]
+                          times.get((shape, threads, peer_of(shape, peer),
+                                     step), {})) for step in steps]
             if any(cells):
                 text.append(f"| {kind} : {peer} | {' | '.join(cells)} |")
     return text
@@ -189,7 +207,8 @@ def table(path):
             text += [f"{shape}, {threads} "
                      f"thread{'s' if threads > 1 else ''}, "
                      f"up to {count} rounds, ms:", ""]
-            text += time_table(times, shape, threads, list(STEPS), "") + [""]
+            steps = SPEECH_STEPS if shape == SPEECH else STEPS
+            text += time_table(times, shape, threads, list(steps), "") + [""]
             batch = time_table(times, shape, threads, list(BATCH_STEPS),
                                "-batch")
             text += batch + [""] if len(batch) > 2 else []
@@ -205,7 +224,9 @@ def main():
                         help="files of build_language.py")
     parser.add_argument("--etx", metavar="BUILD", help="a build directory")
     parser.add_argument("--llama", metavar="DIRECTORY",
-                        help="what setup_llama.sh made")
+                        help="what setup_ggml.sh llama made")
+    parser.add_argument("--whisper", metavar="DIRECTORY",
+                        help="what setup_ggml.sh whisper made")
     parser.add_argument("--lines", required=True, metavar="FILE")
     parser.add_argument("--append", action="store_true",
                         help="keeps the lines that the file has")

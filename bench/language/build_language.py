@@ -1,10 +1,13 @@
 """Makes the files of language models: etx's programs, llama.cpp's GGUF files.
 
-    python bench/build_language.py --cache DIRECTORY --etx BUILD --llama DIRECTORY
+    python bench/language/build_language.py --cache DIRECTORY --etx BUILD \\
+        --llama DIRECTORY --shapes llama qwen2 whisper-tiny
 
-Files that exist are kept. `--llama` is the directory of setup_llama.sh; without
-it only etx's files are made. Archives and the float32 GGUF file are kept too,
-since etx's programs are made again from them: the shape 'llama' takes 18 GB.
+Files that exist are kept. `--llama` is the directory of setup_ggml.sh; without
+it files of llama.cpp are not made. Archives and the float32 GGUF file are kept
+too, since etx's programs are made again from them: the shape 'llama' takes 18 GB.
+Whisper's files, with those of whisper.cpp, are made without its library, and need
+the packages transformers and etx.
 """
 
 import argparse
@@ -15,12 +18,15 @@ import numpy
 
 import language_models as models
 
+SPEECH = "whisper-tiny"
+
 # etx's kinds: the dtype of the archive, and what --quantize gets.
 KINDS = {"f32": ("float32", None), "bf16": ("bfloat16", None),
          "f16": ("float16", None), "int8": ("float32", "int8"),
          "int4": ("float32", "int4/32")}
 BATCH_KINDS = ["f32", "int8", "int4"]
 GGUF_KINDS = ["f16", "bf16", "q8_0", "q4_0", "q4_K_M"]
+SPEECH_KINDS = ["f32", "f16", "int8"]
 
 
 def plan(options, methods, output, quantize, pack):
@@ -67,28 +73,55 @@ def make_llama(options, shape, folder):
             print("made", path, flush=True)
 
 
+def make_speech(options, folder):
+    """All files of whisper-tiny."""
+    import torch
+    import whisper_models as speech
+    for kind in SPEECH_KINDS:
+        dtype, quantize = KINDS[kind]
+        output = os.path.join(folder, f"etx-{kind}.pte")
+        if os.path.exists(output) and not options.again:
+            continue
+        speech.save_etx(output, getattr(torch, dtype), pack=True,
+                        **({"quantize": quantize} if quantize else {}))
+        print("made", output, flush=True)
+    for kind in speech.TYPES:
+        path = os.path.join(folder, kind + ".bin")
+        if not os.path.exists(path):
+            speech.save_peer(path, kind)
+            print("made", path, flush=True)
+    return speech.expected
+
+
+def make_decoder(options, shape, folder):
+    """Files of one of the shapes of language_models.py."""
+    if options.llama:
+        make_llama(options, shape, folder)
+    if options.etx:
+        make_etx(options, shape, folder)
+    return lambda: models.expected(shape)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cache", required=True, metavar="DIRECTORY")
     parser.add_argument("--etx", metavar="BUILD", help="a build directory")
     parser.add_argument("--llama", metavar="DIRECTORY",
-                        help="what setup_llama.sh made")
+                        help="what setup_ggml.sh made")
     parser.add_argument("--shapes", nargs="*", default=["llama", "qwen2"],
-                        choices=sorted(models.SHAPES))
+                        choices=sorted(models.SHAPES) + [SPEECH])
     parser.add_argument("--again", action="store_true",
                         help="plans etx's programs again")
     options = parser.parse_args()
     for shape in options.shapes:
         folder = os.path.join(options.cache, shape)
         os.makedirs(folder, exist_ok=True)
-        if options.llama:
-            make_llama(options, shape, folder)
-        if options.etx:
-            make_etx(options, shape, folder)
+        expected = (make_speech(options, folder) if shape == SPEECH
+                    else make_decoder(options, shape, folder))
         path = os.path.join(folder, "expected.npy")
         if not os.path.exists(path):
-            numpy.save(path, models.expected(shape))
+            numpy.save(path, expected())
 
 
 if __name__ == "__main__":

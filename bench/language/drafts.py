@@ -1,6 +1,6 @@
 """How much sooner drafts make a text: tokens a second with and without them.
 
-    python bench/drafts.py --cache DIRECTORY [--shape llama] [--quantize int8]
+    python bench/language/drafts.py --cache DIRECTORY [--shape llama] [--quantize int8]
                            [--acceptance 0.7] [--threads 1] [--rounds 11]
 
 The model has the shape of language_models.py and random weights. Drafts are

@@ -22,7 +22,8 @@ typedef struct phase {
   size_t lanes;          // lanes of a full tile
   int64_t positions, tiles, row_blocks;
   int64_t taps;            // taps of one channel
-  bool has_dense_weights;  // the weights of an output channel are contiguous
+  bool has_dense_weights;  // those of an output channel, in the order of taps
+  bool reads_weights;      // where they are: they have the wide type, too
   bool is_pointwise;       // the inputs of a full tile's lanes are contiguous
   bool sums_in_place;      // and the results, too, which have the wide type
 } phase;
@@ -133,6 +134,12 @@ static void load_weights(const void* context, size_t row, int64_t first,
   const etx_convolution* c = p->c;
   const char* channel =
       t->weights + etx_convolution_row(c, row) * c->weight.bytes;
+  if (p->has_dense_weights) {
+    etx_implicit_gemm_load(p->wide, c->weight.dtype,
+                           channel + (ptrdiff_t)first * c->weight.bytes, 1,
+                           count, to);
+    return;
+  }
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
     const ptrdiff_t at = (ptrdiff_t)run.channel * c->weight_in +
@@ -187,7 +194,7 @@ static void sum_tile(const engine_tile* t, size_t rows, char* sums,
     panel.direct = t->in + (ptrdiff_t)t->position * c->in.bytes;
     panel.direct_row = c->in.channel;
   }
-  if (p->has_dense_weights) {
+  if (p->reads_weights) {
     panel.weights = t->weights;
     panel.weight_row = c->weight_out;
   }
@@ -277,12 +284,23 @@ static engine_tile tile_at(const phase* p, int64_t image, int64_t group,
   return t;
 }
 
+// The rows of a block whose sums are kept aside. Those of halves always are,
+// and their panels are expensive: more rows share one.
+static int64_t most_rows_aside(const etx_convolution* c) {
+  return etx_dtype_is_half(c->in.dtype) ? ETX_IMPLICIT_GEMM_ROWS
+                                        : ETX_IMPLICIT_GEMM_STACK_ROWS;
+}
+
+static size_t sums_bytes(const etx_convolution* c) {
+  const int64_t most = most_rows_aside(c), rows = c->out_channels;
+  return (size_t)(rows < most ? rows : most) * ETX_IMPLICIT_GEMM_LANE_BYTES;
+}
+
 // The sums of a block, and behind them the memory of the implicit product.
 static size_t engine_tile_bytes(const etx_convolution* c) {
   const int64_t taps = c->in_channels * c->weight.sizes[0] *
                        c->weight.sizes[1] * c->weight.sizes[2];
-  return etx_implicit_gemm_sums_bytes((size_t)c->out_channels) +
-         etx_implicit_gemm_bytes((size_t)taps);
+  return sums_bytes(c) + etx_implicit_gemm_bytes((size_t)taps);
 }
 
 // A work item is a tile of a group of an image, with a block of output
@@ -296,14 +314,13 @@ static void run_item(const phase* p, int64_t item, char* memory) {
       tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
   const bool in_place = p->sums_in_place && t.lanes == p->lanes;
   t.sums = memory;
-  t.memory = memory + etx_implicit_gemm_sums_bytes((size_t)c->out_channels);
+  t.memory = memory + sums_bytes(c);
   int64_t first = block * ETX_IMPLICIT_GEMM_ROWS;
   int64_t end = first + ETX_IMPLICIT_GEMM_ROWS;
   if (end > c->out_channels) end = c->out_channels;
   t.weights += (ptrdiff_t)first * c->weight_out * c->weight.bytes;
   for (int64_t rows; first < end; first += rows) {
-    const int64_t most =
-        in_place ? ETX_IMPLICIT_GEMM_ROWS : ETX_IMPLICIT_GEMM_STACK_ROWS;
+    const int64_t most = in_place ? ETX_IMPLICIT_GEMM_ROWS : most_rows_aside(c);
     rows = end - first < most ? end - first : most;
     const int64_t channel = group * c->out_channels + first;
     if (in_place) {
@@ -325,8 +342,7 @@ static void run_items(const void* context, void* tile, size_t first,
 // True if tap number k of an output channel is element k of its weights.
 static bool are_weights_dense(const phase* p) {
   const etx_convolution* c = p->c;
-  if (c->has_panels || c->weight.dtype != etx_compute_type_dtype(p->wide))
-    return false;
+  if (c->has_panels) return false;
   int64_t dense = 1;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
     const int64_t kernel = c->windows[d].kernel;
@@ -377,6 +393,8 @@ static void run_phase(const etx_convolution* c, const etx_parallel* parallel,
   p.tiles = etx_ceil_div(p.positions, (int64_t)p.lanes);
   p.row_blocks = etx_ceil_div(c->out_channels, ETX_IMPLICIT_GEMM_ROWS);
   p.has_dense_weights = are_weights_dense(&p);
+  p.reads_weights =
+      p.has_dense_weights && c->weight.dtype == etx_compute_type_dtype(p.wide);
   p.is_pointwise = is_pointwise(&p);
   p.sums_in_place = are_dense(&p, &c->out);
   const int64_t items = c->in.images * c->groups * p.tiles * p.row_blocks;

@@ -69,27 +69,39 @@ static void load_integers(int64_t* restrict out, etx_dtype dtype,
   })
 }
 
+// Halves that are apart are copied together first: the conversion is in
+// vectors.
+static void load_halves(float* restrict out, etx_dtype dtype,
+                        const uint16_t* restrict in, ptrdiff_t stride,
+                        size_t count) {
+  const etx_half_loops* loops = etx_half_loops_for_blocks();
+  uint16_t together[ETX_BLOCK];
+  size_t part = count;
+  for (size_t done = 0; done < count; done += part) {
+    const uint16_t* from = in + (ptrdiff_t)done * stride;
+    if (stride != 1) {
+      part = count - done < ETX_BLOCK ? count - done : ETX_BLOCK;
+      STRIDED(i, at, stride, part, together[i] = from[at];)
+      from = together;
+    }
+    if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
+      loops->read(out + done, from, part);
+    } else if (ETX_HAS_DTYPE(BFLOAT16)) {
+      loops->read_bfloats(out + done, from, part);
+    }
+  }
+}
+
 static void load_floats(float* restrict out, etx_dtype dtype, const void* in,
                         ptrdiff_t stride, size_t count) {
   const float* restrict singles = in;
-  const uint16_t* restrict halves = in;
   if (dtype == ETX_DTYPE_FLOAT32 && stride == 2) {
     // Windows with stride 2 read every other element; this loop vectorises.
     for (size_t i = 0; i < count; ++i) out[i] = singles[2 * i];
   } else if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, out[i] = singles[at];)
-  } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
-    if (stride == 1) {
-      etx_half_loops_for_blocks()->read(out, halves, count);
-      return;
-    }
-    STRIDED(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
-  } else if (ETX_HAS_DTYPE(BFLOAT16)) {
-    if (stride == 1) {
-      etx_half_loops_for_blocks()->read_bfloats(out, halves, count);
-      return;
-    }
-    STRIDED(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
+  } else if (ETX_HAS_DTYPE(FLOAT16) || ETX_HAS_DTYPE(BFLOAT16)) {
+    load_halves(out, dtype, in, stride, count);
   }
 }
 

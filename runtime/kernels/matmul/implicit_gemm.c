@@ -10,9 +10,8 @@ void etx_implicit_gemm_load(etx_compute_type wide, etx_dtype dtype,
                             char* to) {
   const size_t bytes = etx_compute_type_bytes(wide);
   if (dtype != etx_compute_type_dtype(wide)) {
-    etx_block block;
-    etx_block_load(&block, wide, dtype, from, stride, count);
-    memcpy(to, &block, count * bytes);
+    etx_convert(etx_compute_type_dtype(wide), to, 1, dtype, from, stride,
+                count);
   } else if (stride == 1) {
     etx_copy_short(to, from, count * bytes);
   } else if (bytes == 4) {

@@ -155,24 +155,56 @@ typedef struct layer_norm {
 // Rows up to this length are summed in float.
 enum { SHORT_ROW = 1024 };
 
-// True if the float32 microkernel (etx_layer_norm_rows) applies.
-static bool has_f32_kernel(const norm_params* n, const statistics* s) {
-  const bool weight =
-      n->weight.data == NULL ||
-      (n->weight.dtype == ETX_DTYPE_FLOAT32 && n->weight.stride == 1);
-  const bool bias = n->bias.data == NULL ||
-                    (n->bias.dtype == ETX_DTYPE_FLOAT32 && n->bias.stride == 1);
-  return n->dtype == ETX_DTYPE_FLOAT32 && s->dtype == ETX_DTYPE_FLOAT32 &&
-         weight && bias && n->count > 0 && n->count <= SHORT_ROW;
+// True if the microkernel (etx_layer_norm_rows) applies: float32, and halves,
+// which are expanded.
+static bool has_microkernel(const norm_params* n) {
+  return n->compute == ETX_COMPUTE_F32 && n->count > 0 && n->count <= SHORT_ROW;
 }
 
-// The parameter, or a buffer filled with `none` if there is none.
-static const float* parameter_or_fill(const norm_params* n,
-                                      const etx_norm_parameter* parameter,
-                                      float none, float buffer[SHORT_ROW]) {
-  if (parameter->data != NULL) return (const float*)parameter->data;
-  for (size_t i = 0; i < n->count; ++i) buffer[i] = none;
+// The parameter in float32: where it lies, or in a buffer, which `none` fills
+// without a parameter.
+static const float* parameter_f32(const norm_params* n,
+                                  const etx_norm_parameter* parameter,
+                                  float none, float buffer[SHORT_ROW]) {
+  if (parameter->data == NULL) {
+    for (size_t i = 0; i < n->count; ++i) buffer[i] = none;
+    return buffer;
+  }
+  if (parameter->dtype == ETX_DTYPE_FLOAT32 && parameter->stride == 1) {
+    return (const float*)parameter->data;
+  }
+  etx_convert(ETX_DTYPE_FLOAT32, buffer, 1, parameter->dtype, parameter->data,
+              parameter->stride, n->count);
   return buffer;
+}
+
+// Rows, or their statistics, that are expanded in a buffer, a few at a time.
+static __attribute__((noinline)) void normalize_expanded_rows(
+    const layer_norm* l, etx_layer_norm_rows rows, size_t first, size_t end) {
+  enum { MOST_ROWS = 64 };
+  float expanded[SHORT_ROW], means[MOST_ROWS], scales[MOST_ROWS];
+  const norm_params* n = &l->n;
+  const statistics* s = &l->s;
+  const size_t bytes = n->count * etx_dtype_bytes(n->dtype);
+  const size_t step = etx_dtype_bytes(s->dtype);
+  const size_t fitting = SHORT_ROW / n->count;
+  const size_t most = fitting < MOST_ROWS ? fitting : MOST_ROWS;
+  rows.in = rows.out = expanded;
+  rows.means = means;
+  rows.scales = scales;
+  for (size_t row = first; row < end; row += rows.rows) {
+    rows.rows = end - row < most ? end - row : most;
+    const size_t count = rows.rows * n->count;
+    etx_convert(ETX_DTYPE_FLOAT32, expanded, 1, n->dtype, l->in + row * bytes,
+                1, count);
+    l->loops->normalize(&rows);
+    etx_convert(n->dtype, l->out + row * bytes, 1, ETX_DTYPE_FLOAT32, expanded,
+                1, count);
+    etx_convert(s->dtype, s->means + row * step, 1, ETX_DTYPE_FLOAT32, means, 1,
+                rows.rows);
+    etx_convert(s->dtype, s->scales + row * step, 1, ETX_DTYPE_FLOAT32, scales,
+                1, rows.rows);
+  }
 }
 
 static __attribute__((noinline)) void normalize_weighted_rows(
@@ -180,67 +212,27 @@ static __attribute__((noinline)) void normalize_weighted_rows(
   const norm_params* n = &l->n;
   float biases[SHORT_ROW];
   // Without a bias, -0 is added: x + -0 is x for every x, also for -0.
-  const etx_layer_norm_rows rows = {
-      .in = (const float*)(const void*)l->in + first * n->count,
-      .out = (float*)(void*)l->out + first * n->count,
-      .weight = weights,
-      .bias = parameter_or_fill(n, &n->bias, -0.0f, biases),
-      .means = (float*)(void*)l->s.means + first,
-      .scales = (float*)(void*)l->s.scales + first,
-      .rows = end - first,
-      .count = n->count,
-      .eps = (float)n->eps};
+  etx_layer_norm_rows rows = {.weight = weights,
+                              .bias = parameter_f32(n, &n->bias, -0.0f, biases),
+                              .rows = end - first,
+                              .count = n->count,
+                              .eps = (float)n->eps};
+  if (n->dtype != ETX_DTYPE_FLOAT32 || l->s.dtype != ETX_DTYPE_FLOAT32) {
+    normalize_expanded_rows(l, rows, first, end);
+    return;
+  }
+  rows.in = (const float*)(const void*)l->in + first * n->count;
+  rows.out = (float*)(void*)l->out + first * n->count;
+  rows.means = (float*)(void*)l->s.means + first;
+  rows.scales = (float*)(void*)l->s.scales + first;
   l->loops->normalize(&rows);
 }
 
-static void normalize_f32_rows(const layer_norm* l, size_t first, size_t end) {
-  float weights[SHORT_ROW];
-  normalize_weighted_rows(
-      l, parameter_or_fill(&l->n, &l->n.weight, 1.0f, weights), first, end);
-}
-
-// True for float16 and bfloat16 rows that fit a block: each row is converted
-// once, and so are the parameters.
-static bool has_short_16bit_rows(const norm_params* n) {
-  return n->compute == ETX_COMPUTE_F32 && n->dtype != ETX_DTYPE_FLOAT32 &&
-         n->count > 0 && n->count <= ETX_BLOCK;
-}
-
-static void normalize_16bit_rows(const layer_norm* l, size_t first,
+static void normalize_short_rows(const layer_norm* l, size_t first,
                                  size_t end) {
-  const norm_params* n = &l->n;
-  const statistics* s = &l->s;
-  const size_t bytes = n->count * etx_dtype_bytes(n->dtype);
-  const size_t step = etx_dtype_bytes(s->dtype);
-  etx_block x, y, weights, biases, means, scales;
-  row_part part = {.in = &x, .out = &y, .count = n->count};
-  if (n->weight.data != NULL) {
-    part.weight =
-        etx_norm_parameter_load(&n->weight, 0, n->count, n->compute, &weights);
-  }
-  if (n->bias.data != NULL) {
-    part.bias =
-        etx_norm_parameter_load(&n->bias, 0, n->count, n->compute, &biases);
-  }
-  for (size_t row = first, pending = 0; row < end; ++row) {
-    etx_moments m = {0};
-    double* mean = &means.f64[pending];
-    double* scale = &scales.f64[pending];
-    etx_block_load(&x, n->compute, n->dtype, l->in + row * bytes, 1, n->count);
-    etx_moments_add(&m, n->compute, &x, n->count);
-    finish_moments(n, &m, mean, scale);
-    write_f32(&part, (float)*mean, (float)*scale);
-    etx_block_store(&y, n->compute, n->dtype, l->out + row * bytes, 1,
-                    n->count);
-    // Statistics are converted and stored block by block.
-    if (++pending < ETX_BLOCK && row + 1 < end) continue;
-    const size_t at = (row + 1 - pending) * step;
-    etx_block_store(&means, ETX_COMPUTE_F64, s->dtype, s->means + at, 1,
-                    pending);
-    etx_block_store(&scales, ETX_COMPUTE_F64, s->dtype, s->scales + at, 1,
-                    pending);
-    pending = 0;
-  }
+  float weights[SHORT_ROW];
+  normalize_weighted_rows(l, parameter_f32(&l->n, &l->n.weight, 1.0f, weights),
+                          first, end);
 }
 
 static norm_params norm_params_of(const etx_call* call, size_t weight,
@@ -258,12 +250,8 @@ static norm_params norm_params_of(const etx_call* call, size_t weight,
 
 static void normalize_rows(const void* context, size_t first, size_t end) {
   const layer_norm* l = context;
-  if (has_f32_kernel(&l->n, &l->s)) {
-    normalize_f32_rows(l, first, end);
-    return;
-  }
-  if (has_short_16bit_rows(&l->n)) {
-    normalize_16bit_rows(l, first, end);
+  if (has_microkernel(&l->n)) {
+    normalize_short_rows(l, first, end);
     return;
   }
   const size_t bytes = l->n.count * etx_dtype_bytes(l->n.dtype);

@@ -9,7 +9,7 @@
 //   tiles, groups] | query tile [rows, width] | block [64, width] of keys, and
 //   then of values: one for both, because it stays in L1
 //
-// A key block is transposed once for up to TILES_TOGETHER tiles, so that a
+// A key block is transposed once for a few tiles, so that a
 // score is summed from the first element to the last, whatever is computed
 // beside it. For few queries the keys are read in place instead.
 //
@@ -19,9 +19,8 @@
 
 #include "runtime/kernels/attention/attention.h"
 
-#include "format/base/checked_math.h"
 #include "runtime/kernels/attention/attention_f64.h"
-#include "runtime/kernels/attention/attention_tile.h"
+#include "runtime/kernels/attention/attention_workspace.h"
 #include "runtime/kernels/core/convert.h"
 #include "runtime/kernels/core/parallel_for.h"
 #include "runtime/kernels/simd/elementwise/float_loops.h"
@@ -33,34 +32,23 @@ enum {
   TILE = ETX_ATTENTION_TILE,
   KEYS = ETX_ATTENTION_KEYS,
   GROUP = ETX_ATTENTION_GROUP,
-  // Most heads of a single query that form a tile. A cache may have the rows of
-  // all heads side by side: they are read together.
-  HEADS_PER_TILE = 32,
-  REGISTER_ROWS = 6,     // rows of a microkernel's register block
-  TRANSPOSED_TAPS = 64,  // elements of each key that are transposed at a time
-  TILES_TOGETHER = 4,    // most tiles of a batch that share transposed keys
+  HEADS_PER_TILE = ETX_ATTENTION_HEADS_PER_TILE,
+  REGISTER_ROWS = 6,  // rows of a microkernel's register block
+  TRANSPOSED_TAPS = ETX_ATTENTION_TRANSPOSED_TAPS,
   // Multiply-adds below which waking other threads costs more than it saves.
   MIN_PARALLEL_WORK = 100000,
-  MAX_PREFETCHED_ROWS = 12,          // most rows of a head that are prefetched
-  FAR_BYTES = 1 << 18,               // keys of a head that are not in L2
-  MEMORY_BYTES = 1 << 22,            // keys of a tile that come from memory
-  PART_BYTES = 1024,                 // of a block that are prefetched at a time
-  ALIGNMENT = ETX_LANE_GROUP_BYTES,  // of the parts of a workspace
+  MAX_PREFETCHED_ROWS = 12,  // most rows of a head that are prefetched
+  FAR_BYTES = 1 << 18,       // keys of a head that are not in L2
+  MEMORY_BYTES = 1 << 22,    // keys of a tile that come from memory
+  PART_BYTES = 1024,         // of a block that are prefetched at a time
+  ALIGNMENT = ETX_ATTENTION_ALIGNMENT,
 };
 
 typedef etx_attention_rows float_rows;
 typedef etx_attention_tile query_tile;
 typedef etx_attention_prefetch_rows prefetch_rows;
-
-static bool is_double(const etx_attention* a) {
-  return ETX_HAS_DTYPE(FLOAT64) && a->query.dtype == ETX_DTYPE_FLOAT64;
-}
-
-static bool needs_conversion(const etx_attention* a) {
-  return !etx_attention_is_dense(&a->query) ||
-         !etx_attention_is_dense(&a->key) ||
-         !etx_attention_is_dense(&a->value) || !etx_attention_is_dense(&a->out);
-}
+typedef etx_attention_transposed_keys transposed_keys;
+typedef etx_attention_slice_memory slice_memory;
 
 // Rows of a tile: tiles are about equally large, in whole register blocks.
 static size_t tile_rows(const etx_attention* a) {
@@ -68,113 +56,6 @@ static size_t tile_rows(const etx_attention* a) {
   if (tiles < 2) return a->queries;
   return ((a->queries + tiles - 1) / tiles + REGISTER_ROWS - 1) /
          REGISTER_ROWS * REGISTER_ROWS;
-}
-
-// ------------------------------------------------ temporary memory
-
-static size_t heads_of(const etx_attention* a) {
-  return a->batch_rank == 0 ? 1 : (size_t)a->batch[a->batch_rank - 1];
-}
-
-// Rows of workspace for a tile. A tile that spans heads may have more rows than
-// there are queries. More queries may be split into smaller tiles; the rows are
-// not fewer then, because the bytes may not fall when a size rises.
-static size_t workspace_rows(const etx_attention* a) {
-  const size_t rows = a->queries < TILE ? a->queries : TILE;
-  const size_t heads = heads_of(a);
-  const size_t spanned = heads < HEADS_PER_TILE ? heads : HEADS_PER_TILE;
-  return rows < spanned ? spanned : rows;
-}
-
-// Most tiles that share a key block. If operands are converted it is one: a
-// thread has workspace for one tile only.
-static size_t max_tiles(const etx_attention* a) {
-  const size_t tiles = (a->queries + TILE - 1) / TILE;
-  if (needs_conversion(a) || tiles < 2) return 1;
-  return tiles < TILES_TOGETHER ? tiles : TILES_TOGETHER;
-}
-
-// TRANSPOSED_TAPS elements of each key of a block: lane l of group g is key
-// g * GROUP + l.
-typedef struct transposed_keys {
-  float elements[KEYS / GROUP][TRANSPOSED_TAPS][GROUP];
-  size_t count;  // keys that stay transposed for the next tile
-} transposed_keys;
-
-// The parts of a slice's workspace. Each begins at a multiple of ALIGNMENT.
-typedef struct slice_memory {
-  query_tile* tiles;
-  float (*scores)[KEYS];
-  transposed_keys* keys;
-  char* elements;  // floats, or doubles, of workspace_elements
-} slice_memory;
-
-static size_t round_up(size_t bytes) {
-  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t tiles_bytes(const etx_attention* a) {
-  return round_up(max_tiles(a) * sizeof(query_tile));
-}
-
-static size_t scores_bytes(const etx_attention* a) {
-  return workspace_rows(a) * KEYS * sizeof(float);
-}
-
-// Bytes before the elements of a slice's workspace. Doubles are computed
-// without blocks.
-static size_t fixed_bytes(const etx_attention* a) {
-  if (is_double(a)) return tiles_bytes(a);
-  return tiles_bytes(a) + scores_bytes(a) + round_up(sizeof(transposed_keys));
-}
-
-static slice_memory slice_memory_at(const etx_attention* a, char* memory) {
-  slice_memory m = {.tiles = (query_tile*)(void*)memory,
-                    .elements = memory + fixed_bytes(a)};
-  if (is_double(a)) return m;
-  memory += tiles_bytes(a);
-  m.scores = (float(*)[KEYS])(void*)memory;
-  memory += scores_bytes(a);
-  m.keys = (transposed_keys*)(void*)memory;
-  return m;
-}
-
-// Floats (doubles) of one slice's workspace.
-static bool workspace_elements(const etx_attention* a, size_t* out) {
-  size_t sums = 0, queries = 0, block = 0;
-  if (is_double(a)) {
-    *out = a->value_width;
-    return true;
-  }
-  if (etx_attention_needs_accumulators(a) &&
-      !etx_multiply_size(etx_attention_accumulator_width(a),
-                         workspace_rows(a) * max_tiles(a), &sums)) {
-    return false;
-  }
-  const size_t wider = a->width > a->value_width ? a->width : a->value_width;
-  if (needs_conversion(a) &&
-      !(etx_multiply_size(a->width, workspace_rows(a), &queries) &&
-        etx_multiply_size(wider, KEYS, &block))) {
-    return false;
-  }
-  return etx_add_size(queries, block, out) && etx_add_size(*out, sums, out);
-}
-
-static bool slice_bytes(const etx_attention* a, size_t* out) {
-  const size_t bytes = is_double(a) ? sizeof(double) : sizeof(float);
-  return workspace_elements(a, out) && etx_multiply_size(*out, bytes, out) &&
-         etx_add_size(*out, fixed_bytes(a) + ALIGNMENT - 1, out) &&
-         (*out -= *out % ALIGNMENT, true);
-}
-
-// Slices are aligned, and the memory is not: hence ALIGNMENT more bytes.
-bool etx_attention_bytes(const etx_attention* a, size_t threads,
-                         size_t* out_bytes) {
-  size_t bytes = 0;
-  *out_bytes = 0;
-  return slice_bytes(a, &bytes) &&
-         etx_multiply_size(bytes, threads, out_bytes) &&
-         etx_add_size(*out_bytes, ALIGNMENT, out_bytes);
 }
 
 // ------------------------------------------------ scores
@@ -684,15 +565,17 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   t->spans_heads = s->spans_heads;
   t->query_workspace = t->block_workspace = t->accumulator_workspace = NULL;
   t->count = a->queries - t->first < s->rows ? a->queries - t->first : s->rows;
-  if (is_double(a)) return;
+  if (etx_attention_is_double(a)) return;
   if (etx_attention_needs_accumulators(a)) {
-    const size_t sums = workspace_rows(a) * etx_attention_accumulator_width(a);
+    const size_t sums =
+        etx_attention_workspace_rows(a) * etx_attention_accumulator_width(a);
     t->accumulator_workspace = workspace + index * sums;
     workspace += sums;
   }
-  if (!needs_conversion(a)) return;
+  if (!etx_attention_needs_conversion(a)) return;
   t->query_workspace = workspace;
-  t->block_workspace = t->query_workspace + workspace_rows(a) * a->width;
+  t->block_workspace =
+      t->query_workspace + etx_attention_workspace_rows(a) * a->width;
 }
 
 // Runs the tile that begins with `unit`. Returns its number of units.
@@ -721,7 +604,7 @@ static void run_tiles_together(const attention_work* s, size_t unit,
 static size_t run_units(const attention_work* s, size_t unit, size_t end,
                         const slice_memory* memory) {
   const etx_attention* a = s->attention;
-  if (is_double(a)) {
+  if (etx_attention_is_double(a)) {
     query_tile* const t = memory->tiles;
     init_tile(s, unit, 0, memory, t);
     for (size_t r = 0; r < t->count; ++r) {
@@ -742,8 +625,8 @@ static void run_slice(void* argument, size_t index) {
   const attention_work* s = argument;
   const size_t first = s->units * index / s->count;
   const size_t last = s->units * (index + 1) / s->count;
-  const slice_memory memory =
-      slice_memory_at(s->attention, s->workspace + index * s->workspace_bytes);
+  const slice_memory memory = etx_attention_slice_memory_at(
+      s->attention, s->workspace + index * s->workspace_bytes);
   for (size_t unit = first; unit < last;) {
     unit += run_units(s, unit, last, &memory);
   }
@@ -775,17 +658,17 @@ void etx_attention_run(const etx_attention* a, void* temporary,
   s.workspace = temporary;
   s.workspace += -(uintptr_t)temporary % ALIGNMENT;
   size_t batches = 1;
-  s.heads = heads_of(a);
+  s.heads = etx_attention_heads(a);
   for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
   s.spans_heads = a->queries == 1 && heads_read_same_keys(a) &&
                   a->query.repeat == 1 && a->out.repeat == 1;
   s.rows = tile_rows(a);
   s.tiles = s.rows == 0 ? 0 : (a->queries + s.rows - 1) / s.rows;
-  s.together = max_tiles(a);
+  s.together = etx_attention_max_tiles(a);
   s.units = batches * s.tiles;
   if (s.units == 0 || a->value_width == 0) return;
   // Cannot fail: prepare asked for the same number of bytes.
-  if (!slice_bytes(a, &s.workspace_bytes)) return;
+  if (!etx_attention_slice_bytes(a, &s.workspace_bytes)) return;
   const double work = (double)batches * (double)a->queries * (double)a->keys *
                       (double)(a->width + a->value_width);
   if (parallel->thread_count < 2 || work < MIN_PARALLEL_WORK || s.units < 2) {

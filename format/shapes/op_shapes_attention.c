@@ -177,6 +177,27 @@ etx_status etx_shape_ordered_attention(etx_shape_call* call) {
   return call->output(call->context, 0, &out);
 }
 
+// Checks that the factors have a row of one element for each row of `side`.
+static etx_status check_factors(const etx_shape_call* call, const char* what,
+                                size_t side, size_t factors) {
+  etx_shape rows, given;
+  const size_t order = side + 5;
+  ETX_TRY(read_ordered(call, what, side, order, &rows));
+  ETX_TRY(read_ordered(call, what, factors, order, &given));
+  rows.dims[3] = 1;
+  for (size_t i = 0; i < 4; ++i) {
+    ETX_TRY(etx_shape_check_equal(call, what, rows.dims[i], given.dims[i]));
+  }
+  return ETX_OK;
+}
+
+// The same, with the factors of keys and values behind `cap`.
+etx_status etx_shape_scaled_attention(etx_shape_call* call) {
+  ETX_TRY(check_factors(call, "a size of 'key_factors'", 1, 14));
+  ETX_TRY(check_factors(call, "a size of 'value_factors'", 2, 15));
+  return etx_shape_ordered_attention(call);
+}
+
 // ------------------------------------------------ attention over a cache
 
 // The dimensions of sequence and heads in [batch, .., .., elements].

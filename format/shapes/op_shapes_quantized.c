@@ -242,6 +242,17 @@ etx_status etx_shape_choose_qparams_per_token(etx_shape_call* call) {
   return put_pair(call, &out);
 }
 
+// (input)
+etx_status etx_shape_quantize_rows(etx_shape_call* call) {
+  etx_shape input, factors;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(rows_of(call, &input, &factors));
+  input.dtype = ETX_DTYPE_INT8;
+  factors.dtype = ETX_DTYPE_FLOAT32;
+  ETX_TRY(call->output(call->context, 0, &input));
+  return call->output(call->context, 1, &factors);
+}
+
 // (a, scale, zero_point, min, max, b, scale, zero_point, min, max, ...)
 etx_status etx_shape_quantized_add(etx_shape_call* call) {
   etx_shape a, b;

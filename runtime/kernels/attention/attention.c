@@ -433,6 +433,17 @@ static prefetch_rows rows_of_head(const query_tile* t, const operand_block* b,
                    b->width);
 }
 
+// Multiplies the scores or weights of `rows` rows from row `r` on by the scales
+// of the first `count` rows of a block.
+static void apply_scales(const query_tile* t, const operand_block* b, size_t r,
+                         size_t count, size_t rows, float scores[TILE][KEYS]) {
+  const etx_attention_row_range range = {.operand = b->operand,
+                                         .batch = etx_attention_batch(t, r),
+                                         .first = b->first,
+                                         .count = count};
+  etx_attention_apply_scales(t->attention, &range, rows, scores + r);
+}
+
 // Computes the scores of a block of keys. Prefetches its values if they are
 // few.
 static void score_keys(const query_tile* t, const operand_block* keys,
@@ -465,6 +476,7 @@ static void score_keys(const query_tile* t, const operand_block* keys,
     } else {
       multiply_transposed(t, &s, transposed, ahead);
     }
+    apply_scales(t, keys, r, count, rows, scores);
   }
 }
 
@@ -487,6 +499,7 @@ static void sum_values(const query_tile* t, const operand_block* values,
         .count = count,
         .starts = values->first == t->first_key};
     const prefetch_rows next = rows_behind(t, values, r, rows);
+    apply_scales(t, values, r, count, rows, weights);
     etx_attention_add_values(t, &weighted, t->spans_heads ? &next : ahead);
   }
 }

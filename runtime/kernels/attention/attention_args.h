@@ -13,7 +13,8 @@ typedef struct etx_attention_view {
   size_t repeat;  // query heads that share one head (grouped-query attention)
   ptrdiff_t row, inner;
   // For int8: one scale and one zero point for each row, both with the strides
-  // below. NULL for other types.
+  // below. NULL for other types. Without zero points they are zeros, and scores
+  // (weights) are multiplied by the scales instead of keys (values).
   const float* scales;
   const int8_t* zero_points;
   ptrdiff_t qparam_batch[ETX_MAX_RANK];

@@ -36,6 +36,8 @@ static void convert_row(const etx_half_loops* halves, etx_dtype dtype,
     halves->read(out, (const uint16_t*)(const void*)data, count);
   } else if (ETX_HAS_DTYPE(BFLOAT16) && dtype == ETX_DTYPE_BFLOAT16) {
     halves->read_bfloats(out, (const uint16_t*)(const void*)data, count);
+  } else if (ETX_HAS_DTYPE(INT8) && dtype == ETX_DTYPE_INT8) {
+    halves->read_bytes(out, (const int8_t*)(const void*)data, count);
   } else {
     etx_convert(ETX_DTYPE_FLOAT32, out, 1, dtype, data, 1, count);
   }
@@ -50,8 +52,8 @@ void etx_attention_convert(const etx_attention* a,
   const char* data =
       (const char*)operand->data +
       etx_attention_row_offset(a, operand, range->batch, range->first) * bytes;
-  const bool is_contiguous = operand->scales == NULL && operand->inner == 1 &&
-                             operand->row == (ptrdiff_t)width;
+  const bool is_contiguous =
+      operand->inner == 1 && operand->row == (ptrdiff_t)width;
   const size_t rows = is_contiguous ? 1 : count;
   const size_t elements = is_contiguous ? count * width : width;
   const etx_half_loops* halves = etx_half_loops_best();
@@ -63,7 +65,7 @@ void etx_attention_convert(const etx_attention* a,
                   operand->inner, elements);
     }
   }
-  if (operand->scales == NULL) return;
+  if (operand->zero_points == NULL) return;
   ptrdiff_t qparam = offset_of(a, operand, operand->qparam_batch,
                                operand->qparam_row, range->batch, range->first);
   for (size_t i = 0; i < count;
@@ -71,6 +73,23 @@ void etx_attention_convert(const etx_attention* a,
     const float scale = operand->scales[qparam];
     const float zero = (float)operand->zero_points[qparam];
     for (size_t k = 0; k < width; ++k) out[k] = (out[k] - zero) * scale;
+  }
+}
+
+void etx_attention_apply_scales(const etx_attention* a,
+                                const etx_attention_row_range* range,
+                                size_t rows,
+                                float (*scores)[ETX_ATTENTION_KEYS]) {
+  const etx_attention_view* operand = range->operand;
+  float scales[ETX_ATTENTION_KEYS];
+  if (operand->scales == NULL || operand->zero_points != NULL) return;
+  ptrdiff_t at = offset_of(a, operand, operand->qparam_batch,
+                           operand->qparam_row, range->batch, range->first);
+  for (size_t k = 0; k < range->count; ++k, at += operand->qparam_row) {
+    scales[k] = operand->scales[at];
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t k = 0; k < range->count; ++k) scores[r][k] *= scales[k];
   }
 }
 

@@ -147,6 +147,13 @@ typedef struct etx_attention_row_range {
 void etx_attention_convert(const etx_attention* attention,
                            const etx_attention_row_range* range, float* out);
 
+// Multiplies the scores (weights) of rows of a tile by the scales of the keys
+// (values) that they belong to, if these have scales and no zero points.
+void etx_attention_apply_scales(const etx_attention* attention,
+                                const etx_attention_row_range* range,
+                                size_t rows,
+                                float (*scores)[ETX_ATTENTION_KEYS]);
+
 // Lets a GEMM call prefetch `ahead`. The call's taps must be set: they decide
 // how many bytes are prefetched with each of them.
 static inline void etx_attention_prefetch(

@@ -1,7 +1,7 @@
-// etx::attention and etx::attention_capped. Each operand comes with a
-// permutation of its dimensions, so the exporter can fuse transposes into the
-// kernel: no operand is copied first, and the result has the layout that its
-// reader needs.
+// etx::attention, etx::attention_capped and etx::attention_scaled. Each operand
+// comes with a permutation of its dimensions, so the exporter can fuse
+// transposes into the kernel: no operand is copied first, and the result has
+// the layout that its reader needs.
 
 #include "runtime/kernels/attention/attention.h"
 #include "runtime/kernels/registry/kernels.h"
@@ -21,15 +21,23 @@ enum {
   HIDDEN,
   IS_CAUSAL,
   IS_GUARDED,
-  CAP  // of attention_capped; the position of `out` for attention
+  CAP,          // not of attention, which has `out` here
+  KEY_FACTORS,  // of attention_scaled; attention_capped has `out` here
+  VALUE_FACTORS,
+  SCALED_OUT
 };
 
-static bool is_capped(const etx_call* call) {
-  return call->op->id == ETX_OP_attention_capped_out;
+static bool is_scaled(const etx_call* call) {
+  return call->op->id == ETX_OP_attention_scaled_out;
+}
+
+static bool has_cap(const etx_call* call) {
+  return is_scaled(call) || call->op->id == ETX_OP_attention_capped_out;
 }
 
 static size_t out_index(const etx_call* call) {
-  return is_capped(call) ? CAP + 1 : CAP;
+  if (is_scaled(call)) return SCALED_OUT;
+  return has_cap(call) ? CAP + 1 : CAP;
 }
 
 // The entry of call->prepared with the permutations, two bits for a dimension.
@@ -93,6 +101,17 @@ static etx_attention_view broadcast_operand(const etx_tensor* tensor) {
                               .inner = strides[3]};
 }
 
+// Gives an operand the factors of its rows, whose dimensions have its order.
+static void add_factors(const permuted_tensor* operand,
+                        const etx_tensor* factors, etx_attention_view* view) {
+  permuted_tensor o = *operand;
+  o.tensor = factors;
+  view->scales = factors->data;
+  view->qparam_batch[0] = stride_of(&o, 0);
+  view->qparam_batch[1] = stride_of(&o, 1);
+  view->qparam_row = stride_of(&o, 2);
+}
+
 static etx_attention read_attention(const etx_call* call) {
   const permuted_tensor query = read_permuted(call, QUERY, 0);
   const permuted_tensor key = read_permuted(call, KEY, 1);
@@ -107,7 +126,7 @@ static etx_attention read_attention(const etx_call* call) {
       .value_width = size_of(&value, 3),
       .scale = etx_call_real(call, SCALE),
       .masked_score = etx_call_real(call, HIDDEN),
-      .cap = is_capped(call) ? etx_call_real(call, CAP) : 0,
+      .cap = has_cap(call) ? etx_call_real(call, CAP) : 0,
       .is_causal = etx_call_boolean(call, IS_CAUSAL)};
   // Without keys the result is zero, as in PyTorch.
   a.keeps_nan = !etx_call_boolean(call, IS_GUARDED) && a.keys != 0;
@@ -115,6 +134,10 @@ static etx_attention read_attention(const etx_call* call) {
   a.key = operand_of(&a, &key);
   a.value = operand_of(&a, &value);
   a.out = operand_of(&a, &out);
+  if (is_scaled(call)) {
+    add_factors(&key, etx_call_tensor(call, KEY_FACTORS), &a.key);
+    add_factors(&value, etx_call_tensor(call, VALUE_FACTORS), &a.value);
+  }
   if (!etx_call_is_none(call, MASK)) {
     a.has_mask = true;
     a.mask = broadcast_operand(etx_call_tensor(call, MASK));
@@ -142,6 +165,10 @@ static bool is_well_formed(const etx_call* call) {
   const size_t tensors[] = {QUERY, KEY, VALUE, out_index(call)};
   for (size_t i = 0; i < 4; ++i) {
     if (etx_call_tensor(call, tensors[i])->rank != 4) return false;
+    if (is_scaled(call) && i != 0 && i != 3 &&
+        etx_call_tensor(call, KEY_FACTORS - 1 + i)->rank != 4) {
+      return false;
+    }
     if (call->arguments[ORDERS + i]->as.integers.count != 4) return false;
   }
   return true;
@@ -179,7 +206,15 @@ static etx_status check_floats(const etx_call* call, size_t argument,
 }
 
 // Keys and values have the type of the queries, or are halves beside float32.
+// Those with factors are int8.
 static etx_status check_keys(const etx_call* call) {
+  if (is_scaled(call)) {
+    ETX_TRY(etx_call_check_dtype(call, QUERY, ETX_DTYPE_FLOAT32));
+    ETX_TRY(etx_call_check_dtype(call, KEY, ETX_DTYPE_INT8));
+    ETX_TRY(etx_call_check_dtype(call, VALUE, ETX_DTYPE_INT8));
+    ETX_TRY(etx_call_check_dtype(call, KEY_FACTORS, ETX_DTYPE_FLOAT32));
+    return etx_call_check_dtype(call, VALUE_FACTORS, ETX_DTYPE_FLOAT32);
+  }
   ETX_TRY(etx_call_check_same_dtype(call, KEY, VALUE));
   if (etx_call_tensor(call, QUERY)->dtype == ETX_DTYPE_FLOAT32 &&
       etx_dtype_is_half(etx_call_tensor(call, KEY)->dtype)) {
@@ -210,6 +245,15 @@ etx_status etx_kernel_attention_capped_out_prepare(etx_call* call) {
   if (!(cap > 0)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'cap' is %f, expected a number above 0", cap);
+  }
+  return etx_kernel_attention_out_prepare(call);
+}
+
+etx_status etx_kernel_attention_scaled_out_prepare(etx_call* call) {
+  const double cap = etx_call_real(call, CAP);
+  if (!(cap >= 0)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'cap' is %f, expected 0 or more", cap);
   }
   return etx_kernel_attention_out_prepare(call);
 }

@@ -2334,6 +2334,34 @@ enum {
   ETX_ARG_attention_capped_out = 14,
 };
 
+// attention_scaled_out
+enum {
+  ETX_ARG_attention_scaled_query = 0,
+  ETX_ARG_attention_scaled_key = 1,
+  ETX_ARG_attention_scaled_value = 2,
+  ETX_ARG_attention_scaled_mask = 3,
+  ETX_ARG_attention_scaled_last = 4,
+  ETX_ARG_attention_scaled_query_order = 5,
+  ETX_ARG_attention_scaled_key_order = 6,
+  ETX_ARG_attention_scaled_value_order = 7,
+  ETX_ARG_attention_scaled_out_order = 8,
+  ETX_ARG_attention_scaled_scale = 9,
+  ETX_ARG_attention_scaled_hidden = 10,
+  ETX_ARG_attention_scaled_is_causal = 11,
+  ETX_ARG_attention_scaled_is_guarded = 12,
+  ETX_ARG_attention_scaled_cap = 13,
+  ETX_ARG_attention_scaled_key_factors = 14,
+  ETX_ARG_attention_scaled_value_factors = 15,
+  ETX_ARG_attention_scaled_out = 16,
+};
+
+// quantize_rows_out
+enum {
+  ETX_ARG_quantize_rows_input = 0,
+  ETX_ARG_quantize_rows_values = 1,
+  ETX_ARG_quantize_rows_factors = 2,
+};
+
 // kv_update_out
 enum {
   ETX_ARG_kv_update_cache = 0,

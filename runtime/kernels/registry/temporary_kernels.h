@@ -98,6 +98,7 @@ etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_scaled_dot_product_attention_out , etx_temporary_attention
 #define ETX_TEMPORARY_attention_out , etx_temporary_ordered_attention
 #define ETX_TEMPORARY_attention_capped_out , etx_temporary_ordered_attention
+#define ETX_TEMPORARY_attention_scaled_out , etx_temporary_ordered_attention
 etx_status etx_temporary_ordered_attention(const etx_call* call,
                                            size_t* out_bytes);
 #define ETX_TEMPORARY_custom_sdpa_out , etx_temporary_attention

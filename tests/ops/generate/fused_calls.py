@@ -249,14 +249,34 @@ def convolution_packed(c, d):
     c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
 
 
-def attention(c, d, is_capped=False):
-    dtype = d.pick([F32, F32, F32, F64, F16, BF16])
+def rounded_rows(c, d):
+    """Rows as int8, and a factor for each."""
+    x = d.spoiled(d.normal([*d.shape(0, 3), d.int(1, 70)], F32,
+                           d.pick([1.0, 1e-3, 1e4])))
+    if d.chance(0.3):
+        x[..., :] = d.pick([0.0, 1e-44, -2.5])
+    factors = x.abs().amax(-1, keepdim=True) / 127
+    is_whole = (factors > 0) & factors.isfinite()
+    values = torch.round(x / factors).clamp(-127, 127)
+    values = torch.where(is_whole, values, 0).to(torch.int8)
+    c.add({"input": x}, [("values", values), ("factors", factors)])
+
+
+def attention(c, d, is_capped=False, is_scaled=False):
+    dtype = F32 if is_scaled else d.pick([F32, F32, F32, F64, F16, BF16])
     groups, repeat, batch = d.int(1, 3), d.pick([1, 1, 2]), d.int(1, 2)
     heads, rows = groups * repeat, d.pick([1, d.int(1, 10)])
     keys, width, wide = d.pick([d.int(1, 9), 70]), d.int(1, 9), d.int(1, 9)
+    if is_scaled:
+        width, wide = (d.pick([n, 16, 32]) for n in (width, wide))
     q = d.normal([batch, heads, rows, width], dtype)
     k = d.normal([d.pick([batch, 1]), groups, keys, width], dtype)
     v = d.normal([k.shape[0], groups, keys, wide], dtype)
+    factors = []
+    if is_scaled:
+        stored_sides = [d.whole(t.shape, -127, 127, torch.int8) for t in (k, v)]
+        factors = [d.uniform([*t.shape[:3], 1], 0.0, 0.02) for t in (k, v)]
+        k, v = (t * f.double() for t, f in zip(stored_sides, factors))
     orders = [d.pick([[0, 1, 2, 3], [0, 2, 1, 3], d.shuffled(4)])
               for _ in range(4)]
     hidden = d.pick([-math.inf, -1e9])
@@ -269,6 +289,8 @@ def attention(c, d, is_capped=False):
     if is_capped:
         cap = numbers["cap"] = d.pick([0.5, 2.0, 30.0])
         scores = cap * torch.tanh(scores / cap)
+    elif is_scaled:
+        numbers["cap"] = 0.0
     mask = last = None
     kind = d.pick(["", "bool", "float", "last", "causal"])
     if kind == "bool":
@@ -296,8 +318,10 @@ def attention(c, d, is_capped=False):
     if d.chance(0.05):
         orders[d.int(0, 3)] = d.pick([[0, 1, 2], [0, 1, 1, 3], [0, 1, 2, -1]])
     right = all(sorted(o) == [0, 1, 2, 3] for o in orders)
-    sides = [stored(t, o) if right else t
-             for t, o in zip((q, k, v), orders)]
+    given = (q, *stored_sides) if is_scaled else (q, k, v)
+    sides = [stored(t, o) if right else t for t, o in zip(given, orders)]
+    for name, t, o in zip(("key_factors", "value_factors"), factors, orders[1:]):
+        numbers[name] = stored(t, o) if right else t
     arguments = dict(zip(("query", "key", "value"), sides), mask=mask,
                      last=last, query_order=orders[0], key_order=orders[1],
                      value_order=orders[2], out_order=orders[3], scale=scale,
@@ -375,6 +399,9 @@ def max_pool(c, d):
 
 OPERATORS = {"etx::attention.out": attention,
              "etx::attention_capped.out": lambda c, d: attention(c, d, True),
+             "etx::attention_scaled.out": lambda c, d: attention(
+                 c, d, d.chance(0.3), True),
+             "etx::quantize_rows.out": rounded_rows,
              "etx::chain.out": elementwise,
              "etx::linear_chain.out": linear,
              "etx::linear_panels.out": panels,

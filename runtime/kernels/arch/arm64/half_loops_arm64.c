@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/kernels/simd/elementwise/bfloat_template.h"
+#include "runtime/kernels/simd/elementwise/read_bytes_template.h"
 
 enum { EIGHT = 8 };
 
@@ -67,8 +68,8 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   if (vminvq_u32(are_numbers) == 0) etx_half_loops_base.write(out, in, count);
 }
 
-static const etx_half_loops loops = {"neon", read_halves, write_halves,
-                                     read_bfloats, write_bfloats};
+static const etx_half_loops loops = {"neon",       read_halves,   write_halves,
+                                     read_bfloats, write_bfloats, read_bytes};
 
 const etx_half_loops* etx_half_loops_of(etx_instruction_set set) {
   (void)set;

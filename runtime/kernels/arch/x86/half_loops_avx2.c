@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/kernels/simd/elementwise/bfloat_template.h"
+#include "runtime/kernels/simd/elementwise/read_bytes_template.h"
 
 enum { EIGHT = 8 };
 
@@ -71,5 +72,5 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   if (is_any(nans)) etx_half_loops_base.write(out, in, count);
 }
 
-const etx_half_loops etx_half_loops_avx2 = {"avx2", read_halves, write_halves,
-                                            read_bfloats, write_bfloats};
+const etx_half_loops etx_half_loops_avx2 = {
+    "avx2", read_halves, write_halves, read_bfloats, write_bfloats, read_bytes};

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/arch/x86/half_loops_sets_x86.h"
 #include "runtime/kernels/simd/elementwise/bfloat_template.h"
+#include "runtime/kernels/simd/elementwise/read_bytes_template.h"
 
 enum { SIXTEEN = 16, UNORDERED = 3, TO_NEAREST_EVEN = 0, DIRECTION = 4 };
 
@@ -71,5 +72,6 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   if (i < count) etx_half_loops_avx2.write(out + i, in + i, count - i);
 }
 
-const etx_half_loops etx_half_loops_avx512 = {
-    "avx512", read_halves, write_halves, read_bfloats, write_bfloats};
+const etx_half_loops etx_half_loops_avx512 = {"avx512",      read_halves,
+                                              write_halves,  read_bfloats,
+                                              write_bfloats, read_bytes};

@@ -1,6 +1,6 @@
-// Conversions between arrays of float32 and of float16 or bfloat16: in plain C,
-// and with the processor's instructions where it has them. Both give the same
-// bits, NaNs included.
+// Conversions between arrays of float32 and of float16 or bfloat16, and from
+// int8: in plain C, and with the processor's instructions where it has them.
+// Both give the same bits, NaNs included.
 
 #ifndef ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_HALF_LOOPS_H
 #define ETX_RUNTIME_KERNELS_SIMD_ELEMENTWISE_HALF_LOOPS_H
@@ -20,6 +20,9 @@ typedef struct etx_half_loops {
                        size_t count);
   void (*write_bfloats)(uint16_t* restrict out, const float* restrict in,
                         size_t count);
+  // From int8.
+  void (*read_bytes)(float* restrict out, const int8_t* restrict in,
+                     size_t count);
 } etx_half_loops;
 
 // The baseline, which every processor of the target has.

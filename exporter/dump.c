@@ -312,6 +312,13 @@ static void put_memories(const etx_ir_module* module, etx_text_buffer* out) {
   if (module->memory_count != 0) etx_text_put_string(out, "]\n");
 }
 
+static void put_cache_type(const etx_ir_module* module, etx_text_buffer* out) {
+  if (module->cache_type == ETX_DTYPE_FLOAT32) return;
+  etx_text_put_string(out, "kv: ");
+  etx_text_put_string(out, etx_dtype_name(module->cache_type));
+  etx_text_put_string(out, "\n");
+}
+
 static void put_quantize(const etx_ir_module* module, etx_text_buffer* out) {
   for (size_t i = 0; i < module->quantize_count; ++i) {
     etx_text_put_string(out, i == 0 ? "quantize: [" : ", ");
@@ -334,6 +341,7 @@ static etx_status write_program(dump_writer* d, bool has_weights) {
   put_concurrent(d->module, &out);
   put_memories(d->module, &out);
   put_quantize(d->module, &out);
+  put_cache_type(d->module, &out);
   etx_text_put_format(&out, "align: %u\n", d->module->alignment);
   ETX_TRY(out.status);
   ETX_TRY(open_file(d, etx_text_of("program"), ".yaml", &sink));

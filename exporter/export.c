@@ -16,6 +16,7 @@
 #include "exporter/report/memory_account.h"
 #include "exporter/arenas/plan_memory.h"
 #include "exporter/import/size_caps.h"
+#include "exporter/import/cache_type.h"
 #include "exporter/import/quantize_rules.h"
 #include "exporter/placement/shared_state.h"
 #include "exporter/report/source_lines.h"
@@ -251,6 +252,8 @@ static etx_status make_report(pipeline* e, etx_export_report* out_report) {
       .weights = e->module->weights,
       .quantized = e->passes.quantized.items,
       .quantized_count = e->passes.quantized.count,
+      .caches = e->passes.caches.items,
+      .cache_count = e->passes.caches.count,
       .rules = e->module->quantize,
       .rule_count = e->module->quantize_count,
       .skipped = e->module->skipped,
@@ -319,6 +322,11 @@ etx_status etx_export_weights(etx_ir_module* module, const char* path,
 etx_status etx_export_quantize(etx_ir_module* module, const char* rule,
                                etx_diag* diag) {
   return etx_quantize_rule_add(module, etx_text_of(rule), diag);
+}
+
+etx_status etx_export_kv(etx_ir_module* module, const char* type,
+                         etx_diag* diag) {
+  return etx_cache_type_set(module, etx_text_of(type), diag);
 }
 
 etx_status etx_export_specialize(etx_ir_module* module, const char* option,

@@ -35,6 +35,11 @@ ETX_MUST_USE etx_status etx_export_concurrent(etx_ir_module* module,
 ETX_MUST_USE etx_status etx_export_quantize(etx_ir_module* module,
                                             const char* rule, etx_diag* diag);
 
+// Stores caches of keys and values as "int8", "f16" or "bf16" (cache_type.h)
+// instead of what program.yaml says.
+ETX_MUST_USE etx_status etx_export_kv(etx_ir_module* module, const char* type,
+                                      etx_diag* diag);
+
 // Adds variants of methods for some of their sizes, "T=1,2..16"
 // (specialize_option.h): after all methods were read and after
 // etx_export_concurrent.

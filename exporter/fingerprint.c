@@ -156,6 +156,9 @@ static etx_status add_module(module_hasher* t) {
   for (size_t i = 0; i < module->quantize_count; ++i) {
     add_text(&t->hash, module->quantize[i].text);
   }
+  if (module->cache_type != ETX_DTYPE_FLOAT32) {
+    add_number(&t->hash, (uint64_t)module->cache_type);
+  }
   for (size_t i = 0; i < module->buffer_count; ++i) {
     add_cache(t, &module->buffers[i]);
   }

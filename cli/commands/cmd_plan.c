@@ -86,6 +86,7 @@ typedef struct plan_options {
   etx_weights_option weights;
   uint64_t unroll;
   etx_option_list quantize;
+  const char* kv;
   etx_option_list specialize;
   int target;
   int report;  // REPORT_...
@@ -236,8 +237,8 @@ static etx_status plan_all(plan_context* plan,
   etx_ir_module_init(&module, &plan->pool);
   ETX_TRY(etx_input_path_check(plan->options->input, &plan->diag));
   if (options->output != NULL) {
-    ETX_TRY(etx_pages_use(
-        &plan->pool, etx_path_directory(etx_text_of(options->output))));
+    ETX_TRY(etx_pages_use(&plan->pool,
+                          etx_path_directory(etx_text_of(options->output))));
   }
   if (plan->options->unroll != UINT64_MAX) {
     module.unroll_limit = plan->options->unroll;
@@ -258,6 +259,9 @@ static etx_status plan_all(plan_context* plan,
                      etx_export_concurrent));
   ETX_TRY(apply_each(plan, &module, &options->quantize, "quantize",
                      etx_export_quantize));
+  if (options->kv != NULL) {
+    ETX_TRY(etx_export_kv(&module, options->kv, &plan->diag));
+  }
   if (options->memory.count > 0) module.memory_count = 0;
   ETX_TRY(
       apply_each(plan, &module, &options->memory, "memory", etx_export_memory));
@@ -434,6 +438,10 @@ int etx_cmd_plan(int argc, char** argv) {
                    "int4w, or none; may be given several times, the last match "
                    "decides",
                    &options.quantize),
+          ETX_TEXT("kv", 0, "TYPE",
+                   "store caches of keys and values that only attention "
+                   "reads as int8, f16 or bf16 (default: f32)",
+                   &options.kv),
           ETX_WEIGHTS_OPTION(&options.weights),
           ETX_OPERATORS_OPTION(&options.ops),
           ETX_LIST("specialize", 0, "[METHOD:]NAME=N,LOW..HIGH,...",

@@ -7,6 +7,7 @@
 #include "cli/json/json_value.h"
 #include "cli/plan/plan_memories_report.h"
 #include "cli/plan/plan_packed.h"
+#include "cli/plan/plan_caches.h"
 #include "cli/plan/plan_quantized.h"
 #include "cli/base/plural.h"
 #include "format/memory_table/memory_table.h"
@@ -275,6 +276,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
          report->constant_count);
   print_weights(report);
   etx_plan_quantized_print(report, in_full);
+  etx_plan_caches_print(report);
   etx_plan_packed_print(report, in_full);
   print_fusions(report, in_full);
   print_copies(report);
@@ -468,6 +470,7 @@ json_t* etx_plan_report_json(const char* path,
   json_object_set_new(root, "fusions", json_of_fusions(report));
   json_object_set_new(root, "quantized", etx_plan_quantized_json(report));
   json_object_set_new(root, "quantize_rules", etx_plan_rules_json(report));
+  json_object_set_new(root, "caches", etx_plan_caches_json(report));
   json_object_set_new(root, "packed", etx_plan_packed_json(report));
   json_object_set_new(root, "skipped_variants", json_of_skipped(report));
   json_object_set_new(root, "concurrent", concurrent);

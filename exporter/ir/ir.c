@@ -17,6 +17,7 @@ void etx_ir_module_init(etx_ir_module* module, etx_pool* pool) {
   module->pool = pool;
   module->alignment = 16;
   module->unroll_limit = 4096;
+  module->cache_type = ETX_DTYPE_FLOAT32;
 }
 
 // Allocates a table of twice the size if one more item would fill more than

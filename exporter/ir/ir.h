@@ -284,6 +284,8 @@ typedef struct etx_ir_module {
   size_t concurrent_count, concurrent_capacity;
   etx_quantize_rule* quantize;  // in order: the last that matches decides
   size_t quantize_count, quantize_capacity;
+  etx_dtype cache_type;  // of caches of float32 (cache_type.h); FLOAT32: they
+                         // stay as they are
   etx_size_cap* caps;
   size_t cap_count, cap_capacity;
   etx_ir_weights weights;

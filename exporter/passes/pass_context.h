@@ -45,6 +45,7 @@ typedef struct etx_pass_context {
   etx_fold_use folding;         // what constant folding took so far
   etx_constant_names constant_names;  // of computed constants
   etx_quantized_report quantized;     // set by the pass quantize_weights
+  etx_quantized_report caches;  // set by the pass narrow_caches
   etx_packed_report packed;           // set by the pass pack_weights
   etx_schedule_saving* orders;  // by method, made by the pass schedule_nodes;
                                 // NULL if it did not run

@@ -11,6 +11,7 @@
 #include "exporter/import/size_caps.h"
 #include "exporter/read_yaml/program_caches.h"
 #include "exporter/read_yaml/program_dims.h"
+#include "exporter/import/cache_type.h"
 #include "exporter/import/quantize_rules.h"
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
@@ -66,7 +67,7 @@ static etx_status check_head(etx_program_file* program, etx_diag* diag) {
   ETX_TRY(etx_yaml_check_keys(program->root,
                               "etx shared_buffers weights constant_methods "
                               "initial caches dims outputs concurrent "
-                              "memories quantize align",
+                              "memories quantize kv align",
                               diag));
   if (version == NULL) return ETX_OK;
   ETX_TRY(etx_yaml_int(version, "etx", &number, diag));
@@ -477,6 +478,12 @@ static etx_status quantize_entry(etx_program_file* program, const etx_yaml* key,
   return option_entry(program, "quantize", node, etx_quantize_rule_add, diag);
 }
 
+static etx_status read_cache_type(etx_program_file* program, etx_diag* diag) {
+  const etx_yaml* const node = etx_yaml_find(program->root, "kv");
+  if (node == NULL) return ETX_OK;
+  return option_entry(program, "kv", node, etx_cache_type_set, diag);
+}
+
 etx_status etx_program_file_apply(etx_program_file* program) {
   etx_diag diag;
   etx_diag_init(&diag);
@@ -485,7 +492,9 @@ etx_status etx_program_file_apply(etx_program_file* program) {
   ETX_TRY(read_section(program, "caches", ETX_YAML_MAP, etx_program_caches));
   ETX_TRY(
       read_section(program, "constant_methods", ETX_YAML_MAP, constant_entry));
-  const etx_status status = read_alignment(program, &diag);
+  etx_status status = read_alignment(program, &diag);
+  ETX_TRY(report(program, status, program->root, &diag));
+  status = read_cache_type(program, &diag);
   ETX_TRY(report(program, status, program->root, &diag));
   ETX_TRY(read_section(program, "concurrent", ETX_YAML_LIST, concurrent_entry));
   ETX_TRY(read_section(program, "memories", ETX_YAML_LIST, memory_entry));

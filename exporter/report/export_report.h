@@ -104,6 +104,8 @@ typedef struct etx_export_report {
   etx_ir_weights weights;          // from a GGUF file, if path is not empty
   const etx_quantized* quantized;  // weights, if there are rules
   size_t quantized_count;
+  const etx_quantized* caches;  // states, if caches are stored as --kv says
+  size_t cache_count;
   const etx_quantize_rule* rules;  // which weights to quantise
   size_t rule_count;
   const etx_text* skipped;  // why variants that were asked for are not there

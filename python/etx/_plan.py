@@ -103,6 +103,7 @@ def plan(
     weights: str | os.PathLike[str] | None = None,
     weights_names: str | os.PathLike[str] | None = None,
     quantize: str | Sequence[str] | None = None,
+    kv: str | None = None,
     concurrent: str | Sequence[str] | None = None,
     cap: Mapping[str, int] | None = None,
     specialize: str | Sequence[str] | None = None,
@@ -130,6 +131,8 @@ def plan(
         tensors etx does not know.
       quantize: rules such as "int8" or "int4:decoder.*", the last that matches
         a weight decides.
+      kv: "int8", "f16" or "bf16": stores caches of keys and values that only attention
+        reads in this type; `caches` of the report lists them, and those that stay float32.
       concurrent: groups such as "encode,decode" that may run at the same time.
       cap: the most that sizes and integers may be that the data of tensors decide,
         such as {"u0": 64}, or {"forward.u0": 64} for one method.
@@ -186,7 +189,7 @@ def plan(
                 _words([f"{name}={most}" for name, most in (cap or {}).items()]),
                 _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
                 _text(algorithm), source_lines, pack, pack_budget, parallel_regions, _text(weights),
-                _text(weights_names), tell,
+                _text(weights_names), _text(kv), tell,
             )
         )
     if answer["status"] != "OK":

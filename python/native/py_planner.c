@@ -41,6 +41,7 @@ typedef struct request {
   const char* passes;
   const char* layout;
   const char* algorithm;
+  const char* kv;             // the type of caches, or NULL
   const char* weights;        // a GGUF file, or NULL
   const char* weights_names;  // a file of names for it, or NULL
   int target;
@@ -82,6 +83,9 @@ static etx_status add_rules(planner_call* plan, etx_ir_module* module) {
   for (size_t i = 0; i < plan->in->quantize.count; ++i) {
     ETX_TRY(
         etx_export_quantize(module, plan->in->quantize.items[i], &plan->diag));
+  }
+  if (plan->in->kv != NULL) {
+    ETX_TRY(etx_export_kv(module, plan->in->kv, &plan->diag));
   }
   for (size_t i = 0; i < plan->in->specialize.count; ++i) {
     ETX_TRY(etx_export_specialize(module, plan->in->specialize.items[i],
@@ -276,7 +280,7 @@ static bool warn_of_former_names(const char* passes) {
 
 // plan(input, output, target, quantize, concurrent, cap, specialize, operators,
 //      passes, layout, algorithm, source_lines, pack, pack_budget,
-//      parallel_regions, weights, weights_names, progress)
+//      parallel_regions, weights, weights_names, kv, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
@@ -286,13 +290,14 @@ static PyObject* plan(PyObject* module, PyObject* args) {
   PyObject* specialize = NULL;
   PyObject* operators = NULL;
   if (!PyArg_ParseTuple(
-          args, "yO&iO!O!O!O!O!O&O&O&ppKpO&O&O", &in.input, text_or_none,
+          args, "yO&iO!O!O!O!O!O&O&O&ppKpO&O&O&O", &in.input, text_or_none,
           &in.output, &in.target, &PyTuple_Type, &quantize, &PyTuple_Type,
           &concurrent, &PyTuple_Type, &cap, &PyTuple_Type, &specialize,
           &PyTuple_Type, &operators, text_or_none, &in.passes, text_or_none,
           &in.layout, text_or_none, &in.algorithm, &in.source_lines, &in.pack,
           &in.pack_budget, &in.parallel_regions, text_or_none, &in.weights,
-          text_or_none, &in.weights_names, &in.progress) ||
+          text_or_none, &in.weights_names, text_or_none, &in.kv,
+          &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
       !read_words(specialize, &in.specialize) ||

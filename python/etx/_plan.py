@@ -82,6 +82,16 @@ def _warned_of_idle_rules(report: Report) -> Report:
     return report
 
 
+def _warned_of_idle_kv(report: Report, kv: str | None) -> Report:
+    """The report, after a warning if no cache is stored as `kv` says."""
+    if kv not in (None, "f32", "float32") and all(row["reason"] for row in report.get("caches", ())):
+        depth, frame = 1, inspect.currentframe()
+        while frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
+            depth, frame = depth + 1, frame.f_back
+        warnings.warn(f"no cache is stored as {kv}: 'caches' of the report says why", stacklevel=depth)
+    return report
+
+
 def _program_path(output: str | os.PathLike[str]) -> Path:
     """The path of the program, if one can be written there."""
     final = Path(output)
@@ -194,4 +204,5 @@ def plan(
         )
     if answer["status"] != "OK":
         _raise(answer)
-    return _warned_of_idle_rules(Report(answer["report"] | {"file": str(final)}))
+    report = _warned_of_idle_rules(Report(answer["report"] | {"file": str(final)}))
+    return _warned_of_idle_kv(report, kv)

@@ -35,14 +35,18 @@ class ExportedModel(_export.Exported):
 
     Attributes:
       quantize: rules for `plan`, unless it is given others.
+      kv: how `plan` stores caches, unless it is told otherwise.
     """
 
     quantize: str | Sequence[str] | None = None
+    kv: str | None = None
 
     def plan(self, output: str | Path, *, keep: str | Path | None = None, **options: Any) -> Report:
         """Plans the methods into a program file, as `etx.Exported.plan`."""
         if self.quantize is not None:
             options.setdefault("quantize", self.quantize)
+        if self.kv is not None:
+            options.setdefault("kv", self.kv)
         return super().plan(output, keep=keep, **options)
 
 
@@ -54,6 +58,17 @@ def _dtype(given: Any, name: str = "dtype") -> torch.dtype | None:
             f"{name} is {given!r}", hint="expected one of " + ", ".join(sorted(_DTYPES))
         )
     return _DTYPES[given]
+
+
+def _kv(cache_dtype: Any, model: torch.nn.Module) -> str | None:
+    """How `plan` stores caches, if that is not a type of the model's own."""
+    if cache_dtype not in ("int8", torch.int8):
+        return None
+    if model.dtype != torch.float32:
+        raise _errors.ArgumentError(
+            f"'cache_dtype' is int8 beside computation in {model.dtype}", hint="it needs dtype='float32'"
+        )
+    return "int8"
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:
@@ -300,7 +315,8 @@ def export(
       dtype: "float32", "bfloat16" or "float16": of weights, caches and computation.
         Logits are float32. Default: that of the model.
       cache_dtype: the same, of keys and values in the caches: half the memory, and
-        attention over a long text reads half as much. Default: that of the computation.
+        attention over a long text reads half as much. "int8": about a quarter, beside
+        computation in float32. Default: that of the computation.
       quantize: how `plan` stores weights, such as "int8".
       pooling: "mean", "cls" or "none", of `embed`.
       samples: True: a speech model takes samples of sound; or their number, for models
@@ -325,6 +341,7 @@ def export(
     _count("batch", batch), _count("beams", beams), _count("verify", verify, 0)
     _check_batching(batching, task, beams, verify)
     about = _metadata.about_model(found, task)
+    kv = _kv(cache_dtype, found)
     with torch.no_grad(), _as_exported(found):
         if _is_generated(found, task):
             length = _length(found, max_length, DEFAULT_LENGTH)
@@ -332,7 +349,7 @@ def export(
             prompt = default if max_prompt is None else _count("max_prompt", max_prompt)
             sizes = Sizes(
                 batch, beams, length, prompt, verify, batching == "continuous",
-                _dtype(cache_dtype, "cache_dtype"),
+                None if kv else _dtype(cache_dtype, "cache_dtype"),
             )
             module, more = _generator(found, task, sizes, samples, model)
             _check(module)
@@ -352,7 +369,7 @@ def export(
         exported.methods, exported.shared, exported.constants, exported.initial, exported.caches,
         exported.dim_names,
     )
-    result.quantize = quantize
+    result.quantize, result.kv = quantize, kv
     return result
 
 

@@ -51,11 +51,14 @@ fi
 export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=1024:quarantine_size_mb=16:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1
 mkdir -p "$build/findings"
-failures=0
-for reader in "${readers[@]}"; do
+
+# run_one <reader>: prints its line; leaves the file <reader>.failed if there is a
+# finding.
+run_one() {
+  local reader=$1 code=0 executions edges
+  local log=$build/findings/$reader.log
   mkdir -p "$build/inputs/$reader"
-  log=$build/findings/$reader.log
-  code=0
+  rm -f "$build/findings/$reader.failed"
   (cd "$build/findings" && nice -n 19 "$build/fuzz_$reader" -max_total_time="$seconds" \
     -rss_limit_mb=3000 -timeout=120 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="$build/findings/$reader-" \
@@ -64,9 +67,21 @@ for reader in "${readers[@]}"; do
   edges=$(sed -n 's/^#.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
   printf '%-12s %10s executions %7s edges %6s inputs\n' "$reader" "${executions:-?}" \
     "${edges:-?}" "$(find "$build/inputs/$reader" -type f | wc -l)"
-  [ $code = 0 ] && continue
-  failures=$((failures + 1))
+  [ $code = 0 ] && return
+  touch "$build/findings/$reader.failed"
   echo "$reader: a finding, see $log" >&2
   grep -m5 -E 'ERROR|runtime error|SUMMARY|Test unit written' "$log" >&2 || tail -5 "$log" >&2
+}
+
+# As many at a time as there are processors.
+jobs=$(nproc)
+for reader in "${readers[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  run_one "$reader" &
+done
+wait
+failures=0
+for reader in "${readers[@]}"; do
+  [ ! -e "$build/findings/$reader.failed" ] || failures=$((failures + 1))
 done
 [ $failures = 0 ]

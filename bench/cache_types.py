@@ -1,11 +1,12 @@
-"""Attention of one token over caches of float32, float16 and bfloat16.
+"""Attention of one token over caches of float32, float16, bfloat16 and int8.
 
     python bench/cache_types.py [--lengths 2048 8192 32768] [--heads 4] [--shared 8]
 
 Eight query heads share each of four heads of 64 elements, as in Llama 3; with
-`--heads 8 --shared 1` each has its own, as in GPT-2. Queries are float32. The
-three programs run in turns; time is that of the processor. The difference to
-PyTorch's result over the same caches is printed beside it.
+`--heads 8 --shared 1` each has its own, as in GPT-2. Queries are float32, and
+int8 is the float32 model planned with kv="int8". The programs run in turns; time
+is that of the processor. The difference to PyTorch's result over the same caches
+is printed beside it.
 """
 
 import argparse
@@ -18,7 +19,10 @@ import etx
 import numpy
 import torch
 
-TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+TYPES = {
+    "float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16,
+    "int8": torch.float32,
+}
 WIDTH = 64
 
 
@@ -38,14 +42,20 @@ class Cached(torch.nn.Module):
         return torch.nn.functional.scaled_dot_product_attention(query, keys, values, enable_gqa=True)
 
 
+def rounded(rows):
+    factor = rows.abs().amax(-1, keepdim=True) / 127
+    return torch.round(rows / factor) * factor
+
+
 def opened(length, name, rows, query):
     module = Cached(rows[0].shape[1], length, TYPES[name])
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.pte")
-        etx.export(module, {"fill": rows, "decode": (query,)}).plan(path)
+        exported = etx.export(module, {"fill": rows, "decode": (query,)})
+        exported.plan(path, kv="int8" if name == "int8" else None)
         session = etx.load(path).session()
     session.fill(*(part.numpy() for part in rows))
-    module.fill(*rows)
+    module.fill(*map(rounded, rows) if name == "int8" else rows)
     wanted = module.decode(query).numpy()
     found = session.decode(query.numpy())
     return session, float(numpy.abs(found - wanted).max() / numpy.abs(wanted).max())

@@ -239,6 +239,7 @@ static void update_softmax(query_tile* t, size_t first, size_t count,
 static void start_tile(query_tile* t) {
   const etx_attention* a = t->attention;
   t->query = etx_attention_queries(t);
+  if (t->bytes != NULL) etx_attention_round_queries(t);
   t->accumulators = t->accumulator_workspace;
   t->accumulator_stride = (ptrdiff_t)etx_attention_accumulator_width(a);
   if (t->accumulator_workspace == NULL) {
@@ -433,14 +434,36 @@ static prefetch_rows rows_of_head(const query_tile* t, const operand_block* b,
                    b->width);
 }
 
+// The first `count` rows of a block that row `r` of the tile reads.
+static etx_attention_row_range range_of(const query_tile* t,
+                                        const operand_block* b, size_t r,
+                                        size_t count) {
+  return (etx_attention_row_range){.operand = b->operand,
+                                   .batch = etx_attention_batch(t, r),
+                                   .first = b->first,
+                                   .count = count};
+}
+
+// Prefetches the rows of a block that row `next` of a tile that spans heads
+// reads; behind the last row, those of the block that is read after it. The
+// rows of a head are too few for the hardware prefetcher.
+static void prefetch_next_bytes(const query_tile* t, const operand_block* b,
+                                const operand_block* after, size_t next) {
+  if (!t->spans_heads) return;
+  if (next >= t->count) {
+    next = 0;
+    b = after;
+  }
+  const prefetch_rows rows =
+      next_rows(t, b->operand, next, b->first, t->keys[next], b->width);
+  prefetch_part(&rows, 0, 1);
+}
+
 // Multiplies the scores or weights of `rows` rows from row `r` on by the scales
 // of the first `count` rows of a block.
 static void apply_scales(const query_tile* t, const operand_block* b, size_t r,
                          size_t count, size_t rows, float scores[TILE][KEYS]) {
-  const etx_attention_row_range range = {.operand = b->operand,
-                                         .batch = etx_attention_batch(t, r),
-                                         .first = b->first,
-                                         .count = count};
+  const etx_attention_row_range range = range_of(t, b, r, count);
   etx_attention_apply_scales(t->attention, &range, rows, scores + r);
 }
 
@@ -461,6 +484,12 @@ static void score_keys(const query_tile* t, const operand_block* keys,
     const size_t count = key_count(t, r, first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
+    if (t->bytes != NULL) {
+      prefetch_next_bytes(t, keys, values, r + rows);
+      const etx_attention_row_range range = range_of(t, keys, r, count);
+      etx_attention_score_bytes(t, r, rows, &range, scores + r);
+      continue;
+    }
     prefetch_row_range(t, values, r, count);
     const prefetch_rows next_head = r + rows < t->count
                                         ? rows_of_head(t, keys, r + rows)
@@ -488,6 +517,12 @@ static void sum_values(const query_tile* t, const operand_block* values,
     const size_t count = key_count(t, r, values->first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
+    if (t->bytes != NULL) {
+      prefetch_next_bytes(t, values, &keys_behind, r + rows);
+      const etx_attention_row_range range = range_of(t, values, r, count);
+      etx_attention_add_bytes(t, r, rows, &range, weights + r);
+      continue;
+    }
     const prefetch_rows next_head = r + rows < t->count
                                         ? rows_of_head(t, values, r + rows)
                                         : rows_of_head(t, &keys_behind, 0);
@@ -554,15 +589,16 @@ typedef struct attention_work {
   const etx_attention* attention;
   const etx_f32_microkernels* loops;
   etx_unary_loop tanh;
-  char* workspace;         // of all slices
-  size_t workspace_bytes;  // bytes of one slice
-  size_t rows;             // rows of a tile, of one batch
-  bool spans_heads;        // a tile has rows of several heads
-  size_t heads;            // heads of the last batch dimension
-  size_t tiles;            // tiles of one batch
-  size_t together;         // most tiles of a batch that share key blocks
-  size_t units;            // units of all batches
-  size_t count;            // slices
+  const etx_attention_byte_loops* bytes;  // NULL: floats
+  char* workspace;                        // of all slices
+  size_t workspace_bytes;                 // bytes of one slice
+  size_t rows;                            // rows of a tile, of one batch
+  bool spans_heads;                       // a tile has rows of several heads
+  size_t heads;                           // heads of the last batch dimension
+  size_t tiles;                           // tiles of one batch
+  size_t together;  // most tiles of a batch that share key blocks
+  size_t units;     // units of all batches
+  size_t count;     // slices
 } attention_work;
 
 // Sets up a tile. `index` is its number among the tiles that share key blocks.
@@ -573,6 +609,7 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   t->attention = a;
   t->loops = s->loops;
   t->tanh = s->tanh;
+  t->bytes = s->bytes;
   t->batch = unit / s->tiles;
   t->first = unit % s->tiles * s->rows;
   t->spans_heads = s->spans_heads;
@@ -668,6 +705,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
                       .loops = etx_f32_microkernels_of(set),
                       .tanh = etx_float_loops_of(set)->unary[ETX_UNARY_tanh],
                       .count = 1};
+  if (etx_attention_uses_bytes(a)) s.bytes = etx_attention_byte_loops_of(set);
   s.workspace = temporary;
   s.workspace += -(uintptr_t)temporary % ALIGNMENT;
   size_t batches = 1;

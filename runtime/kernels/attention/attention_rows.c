@@ -76,6 +76,18 @@ void etx_attention_convert(const etx_attention* a,
   }
 }
 
+void etx_attention_read_scales(const etx_attention* a,
+                               const etx_attention_row_range* range,
+                               float out[ETX_ATTENTION_KEYS]) {
+  const etx_attention_view* operand = range->operand;
+  ptrdiff_t at = offset_of(a, operand, operand->qparam_batch,
+                           operand->qparam_row, range->batch, range->first);
+  for (size_t k = 0; k < range->count; ++k, at += operand->qparam_row) {
+    out[k] = operand->scales[at];
+  }
+  for (size_t k = range->count; k < ETX_ATTENTION_KEYS; ++k) out[k] = 0;
+}
+
 void etx_attention_apply_scales(const etx_attention* a,
                                 const etx_attention_row_range* range,
                                 size_t rows,
@@ -83,11 +95,7 @@ void etx_attention_apply_scales(const etx_attention* a,
   const etx_attention_view* operand = range->operand;
   float scales[ETX_ATTENTION_KEYS];
   if (operand->scales == NULL || operand->zero_points != NULL) return;
-  ptrdiff_t at = offset_of(a, operand, operand->qparam_batch,
-                           operand->qparam_row, range->batch, range->first);
-  for (size_t k = 0; k < range->count; ++k, at += operand->qparam_row) {
-    scales[k] = operand->scales[at];
-  }
+  etx_attention_read_scales(a, range, scales);
   for (size_t r = 0; r < rows; ++r) {
     for (size_t k = 0; k < range->count; ++k) scores[r][k] *= scales[k];
   }

@@ -11,6 +11,7 @@
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
+#include "runtime/kernels/simd/int8/attention_byte_loops.h"
 
 enum {
   ETX_ATTENTION_TILE = 96,         // most query rows of a tile
@@ -42,7 +43,11 @@ typedef struct etx_attention_tile {
   size_t batch, first, count;
   bool spans_heads;
   etx_unary_loop tanh;
-  etx_attention_rows query;
+  // Of keys and values of int8 that are multiplied as integers
+  // (attention_bytes.c); NULL: floats.
+  const etx_attention_byte_loops* bytes;
+  etx_attention_rows query;                 // not of bytes
+  float query_factors[ETX_ATTENTION_TILE];  // of rounded queries; only of bytes
   // `count` rows of etx_attention_accumulator_width floats.
   float* accumulators;
   ptrdiff_t accumulator_stride;
@@ -153,6 +158,28 @@ void etx_attention_apply_scales(const etx_attention* attention,
                                 const etx_attention_row_range* range,
                                 size_t rows,
                                 float (*scores)[ETX_ATTENTION_KEYS]);
+
+// The scales of a block of rows; zeros behind the last one.
+void etx_attention_read_scales(const etx_attention* attention,
+                               const etx_attention_row_range* range,
+                               float out[ETX_ATTENTION_KEYS]);
+
+// True if keys and values are multiplied as integers.
+bool etx_attention_uses_bytes(const etx_attention* attention);
+
+// Rounds the queries of a tile.
+void etx_attention_round_queries(etx_attention_tile* tile);
+
+// The scores of `rows` rows from row `r` on for a block of keys.
+void etx_attention_score_bytes(const etx_attention_tile* tile, size_t r,
+                               size_t rows, const etx_attention_row_range* keys,
+                               float (*scores)[ETX_ATTENTION_KEYS]);
+
+// Adds a block of values, multiplied by the weights of `rows` rows from row `r`
+// on, to the accumulators. Overwrites the weights.
+void etx_attention_add_bytes(const etx_attention_tile* tile, size_t r,
+                             size_t rows, const etx_attention_row_range* values,
+                             float (*weights)[ETX_ATTENTION_KEYS]);
 
 // Lets a GEMM call prefetch `ahead`. The call's taps must be set: they decide
 // how many bytes are prefetched with each of them.

@@ -1,3 +1,4 @@
+#include "runtime/kernels/simd/int8/attention_byte_loops.h"
 #include "runtime/kernels/simd/int8/int8_dot_loops.h"
 #include "runtime/kernels/simd/int8/quantized_loops.h"
 #include "runtime/kernels/simd/int8/u8_loops.h"
@@ -15,4 +16,10 @@ const etx_int8_dot_loops* etx_int8_dot_loops_of(etx_instruction_set set) {
 const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set) {
   (void)set;
   return &etx_u8_loops_base;
+}
+
+const etx_attention_byte_loops* etx_attention_byte_loops_of(
+    etx_instruction_set set) {
+  (void)set;
+  return &etx_attention_byte_loops_base;
 }

@@ -1,0 +1,290 @@
+// Attention over int8 with VNNI. A packed byte is 128 more than the number, so
+// that it has no sign: then a rounded number, which has one, can be broadcast
+// from memory. A rounded row is followed by its sum, to take 128 times it off.
+// Weights are two rows of seven bits each, the high ones first.
+
+#include "runtime/kernels/arch/x86/int8/attention_byte_loops_x86.h"
+
+#include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
+#include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
+#include "runtime/kernels/simd/int8/attention_byte_rounding_template.h"
+
+enum {
+  GROUP_BYTES = 4 * LANES,  // of a four of a group
+  LOW_BITS = 7,             // of a weight
+  OFFSET = 128,             // of a packed byte
+  MOST_ROWS = 8,            // rows whose sums are in registers
+  MOST_GROUPS = 4,          // groups whose sums are in registers
+};
+
+// ------------------------------------------------ rounding
+
+static void store_sum(const int16_t* rounded, size_t count, uint8_t* out) {
+  int32_t sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += rounded[i];
+  memcpy(out, &sum, sizeof sum);
+}
+
+static float round_query(const float* query, size_t count, uint8_t* out) {
+  int16_t rounded[ETX_ATTENTION_BYTE_WIDEST];
+  const float factor =
+      round_to(query, count, (float)ETX_ATTENTION_QUERY_MOST, rounded);
+  for (size_t i = 0; i < count; ++i) out[i] = (uint8_t)rounded[i];
+  store_sum(rounded, count, out + 2 * count);
+  return factor;
+}
+
+static float round_weights(const float* weights, const float* factors,
+                           size_t count, uint8_t* out) {
+  int16_t rounded[ETX_ATTENTION_BYTE_KEYS];
+  const float factor = round_products(weights, factors, count, rounded);
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = (uint8_t)(rounded[i] >> LOW_BITS);
+    out[count + i] = (uint8_t)(rounded[i] & ((1 << LOW_BITS) - 1));
+  }
+  store_sum(rounded, count, out + 2 * count);
+  return factor;
+}
+
+// ------------------------------------------------ packing
+
+static inline __attribute__((always_inline)) void transpose_lanes(
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
+  const etx_i32x16 c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
+  v[0] = low_pairs(a, c);
+  v[1] = high_pairs(a, c);
+  v[2] = low_pairs(b, d);
+  v[3] = high_pairs(b, d);
+}
+
+static inline __attribute__((always_inline)) void transpose_quarters(
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
+  const etx_i32x16 c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
+  v[0] = even_quarters(a, c);
+  v[1] = even_quarters(b, d);
+  v[2] = odd_quarters(a, c);
+  v[3] = odd_quarters(b, d);
+}
+
+// Loads at most 64 bytes of a row, of `rows` in all, with their offset.
+static inline __attribute__((always_inline)) etx_i32x16 load_row(
+    const int8_t* from, size_t bytes, bool is_there) {
+  const etx_i32x16 offset = all_ints((int)UINT32_C(0x80808080));
+  if (!is_there) return offset;
+  return (bytes < BYTES ? load_some_bytes(from, bytes) : load_bytes(from)) ^
+         offset;
+}
+
+// Packs 64 bytes, or the last ones, of sixteen keys.
+static inline __attribute__((always_inline)) void pack_sixteen_keys(
+    const int8_t* keys, ptrdiff_t row, size_t rows, size_t bytes, int8_t* out) {
+  etx_i32x16 v[4][4];
+  ETX_UNROLLED
+  for (size_t i = 0; i < 4; ++i) {
+    ETX_UNROLLED
+    for (size_t j = 0; j < 4; ++j) {
+      const size_t r = 4 * i + j;
+      v[i][j] = load_row(keys + (ptrdiff_t)r * row, bytes, r < rows);
+    }
+    transpose_lanes(v[i]);
+  }
+  ETX_UNROLLED
+  for (size_t j = 0; j < 4; ++j) {
+    etx_i32x16 places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+    transpose_quarters(places);
+    ETX_UNROLLED
+    for (size_t i = 0; i < 4; ++i) {
+      const size_t four = 4 * i + j;
+      if (4 * four < bytes) {
+        memcpy(out + four * GROUP_BYTES, &places[i], sizeof places[i]);
+      }
+    }
+  }
+}
+
+//   @pack_keys  int8 | packs keys of a block for attention | 16 x {BYTES} bytes
+static void pack_keys(const int8_t* keys, ptrdiff_t row, size_t rows,
+                      size_t width, int8_t* out) {
+  for (size_t r = 0; r < ETX_ATTENTION_BYTE_KEYS; r += LANES) {
+    const int8_t* from = keys + (ptrdiff_t)r * row;
+    const size_t left = rows < r ? 0 : rows - r;
+    for (size_t k = 0; k < width; k += BYTES) {
+      int8_t* to = out + r * width + k * LANES;
+      const size_t bytes = width - k < BYTES ? width - k : BYTES;
+      if (left >= LANES && bytes == BYTES) {
+        pack_sixteen_keys(from + k, row, LANES, BYTES, to);
+      } else {
+        pack_sixteen_keys(from + k, row, left, bytes, to);
+      }
+    }
+  }
+}
+
+// Interleaves the first or the last eight bytes of each quarter, and the first
+// or the last four pairs.
+#define BYTE_PAIR(i) (i), 64 + (i)
+#define EIGHT_PAIRS(i)                                                      \
+  BYTE_PAIR(i), BYTE_PAIR((i) + 1), BYTE_PAIR((i) + 2), BYTE_PAIR((i) + 3), \
+      BYTE_PAIR((i) + 4), BYTE_PAIR((i) + 5), BYTE_PAIR((i) + 6),           \
+      BYTE_PAIR((i) + 7)
+#define INTERLEAVE_BYTES(x, y, i)                                         \
+  __builtin_shufflevector((etx_u8x64)(x), (etx_u8x64)(y), EIGHT_PAIRS(i), \
+                          EIGHT_PAIRS(16 + (i)), EIGHT_PAIRS(32 + (i)),   \
+                          EIGHT_PAIRS(48 + (i)))
+#define PAIR_PAIR(i) (i), 32 + (i)
+#define FOUR_PAIRS(i) \
+  PAIR_PAIR(i), PAIR_PAIR((i) + 1), PAIR_PAIR((i) + 2), PAIR_PAIR((i) + 3)
+#define INTERLEAVE_PAIRS(x, y, i)                                           \
+  ((etx_i32x16)__builtin_shufflevector(                                     \
+      (etx_i16x32)(x), (etx_i16x32)(y), FOUR_PAIRS(i), FOUR_PAIRS(8 + (i)), \
+      FOUR_PAIRS(16 + (i)), FOUR_PAIRS(24 + (i))))
+
+// Packs 64 columns, or the last ones, of four values.
+static inline __attribute__((always_inline)) void pack_four_values(
+    const int8_t* values, ptrdiff_t row, size_t rows, size_t bytes,
+    ptrdiff_t group, int8_t* out) {
+  etx_i32x16 v[4];
+  ETX_UNROLLED
+  for (size_t i = 0; i < 4; ++i) {
+    v[i] = load_row(values + (ptrdiff_t)i * row, bytes, i < rows);
+  }
+  const etx_u8x64 a = INTERLEAVE_BYTES(v[0], v[1], 0);
+  const etx_u8x64 b = INTERLEAVE_BYTES(v[0], v[1], 8);
+  const etx_u8x64 c = INTERLEAVE_BYTES(v[2], v[3], 0);
+  const etx_u8x64 d = INTERLEAVE_BYTES(v[2], v[3], 8);
+  v[0] = INTERLEAVE_PAIRS(a, c, 0);
+  v[1] = INTERLEAVE_PAIRS(a, c, 4);
+  v[2] = INTERLEAVE_PAIRS(b, d, 0);
+  v[3] = INTERLEAVE_PAIRS(b, d, 4);
+  transpose_quarters(v);
+  ETX_UNROLLED
+  for (size_t i = 0; i < 4; ++i) {
+    if (LANES * i < bytes)
+      memcpy(out + (ptrdiff_t)i * group, &v[i], sizeof v[i]);
+  }
+}
+
+//   @pack_values  int8 | packs values of a block for attention | 4 x {BYTES}
+//     bytes
+static void pack_values(const int8_t* values, ptrdiff_t row, size_t rows,
+                        size_t width, int8_t* out) {
+  const size_t taps = (rows + 3) / 4 * 4;
+  const ptrdiff_t group = (ptrdiff_t)(taps * LANES);
+  for (size_t k = 0; k < taps; k += 4) {
+    const int8_t* from = values + (ptrdiff_t)k * row;
+    for (size_t c = 0; c < width; c += BYTES) {
+      int8_t* to = out + c * taps + k * LANES;
+      const size_t bytes = width - c < BYTES ? width - c : BYTES;
+      if (rows - k >= 4 && bytes == BYTES) {
+        pack_four_values(from + c, row, 4, BYTES, group, to);
+      } else {
+        pack_four_values(from + c, row, rows - k, bytes, group, to);
+      }
+    }
+  }
+}
+
+// ------------------------------------------------ products
+
+// Adds sums of four products each, of a packed four and of four rounded
+// numbers.
+#define ADD_BROADCAST(sum, packed, from) \
+  __asm__("vpdpbusd %2%{1to16%}, %1, %0" \
+          : "+v"(sum)                    \
+          : "v"(packed), "m"(*(const int32_t(*)[1])(const void*)(from)))
+
+// Inlined with constants, so that the sums stay in registers.
+static inline __attribute__((always_inline)) void sum_rows(
+    const etx_attention_byte_product* p, size_t row, size_t group, size_t rows,
+    size_t groups, size_t planes, etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS]) {
+  const size_t pitch = ETX_ATTENTION_BYTE_ROW(p->count);
+  const size_t step = p->count * LANES;  // from group to group
+  const uint8_t* left = p->left + row * pitch;
+  const int8_t* panel = p->panel + group * step;
+  for (size_t k = 0; k < p->count; k += 4, panel += GROUP_BYTES) {
+    etx_i32x16 packed[MOST_GROUPS];
+    ETX_UNROLLED
+    for (size_t g = 0; g < groups; ++g)
+      packed[g] = load_bytes(panel + g * step);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t plane = 0; plane < planes; ++plane) {
+        const uint8_t* from = left + r * pitch + plane * p->count + k;
+        ETX_UNROLLED
+        for (size_t g = 0; g < groups; ++g) {
+          ADD_BROADCAST(sums[plane][r][g], packed[g], from);
+        }
+      }
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void store_lanes(
+    const etx_attention_byte_product* p, size_t row, size_t group,
+    etx_i32x16 sum) {
+  float* out =
+      p->out + (ptrdiff_t)row * p->out_row + (ptrdiff_t)(group * LANES);
+  etx_f32x16 x = __builtin_convertvector(sum, etx_f32x16), other;
+  if (p->lane_factors != NULL) {
+    memcpy(&other, p->lane_factors + group * LANES, sizeof other);
+    x = x * other * p->row_factors[row];
+  } else {
+    x = x * p->row_factors[row];
+    if (!p->starts) {
+      memcpy(&other, out, sizeof other);
+      x = other + x;
+    }
+  }
+  memcpy(out, &x, sizeof x);
+}
+
+static inline __attribute__((always_inline)) void some_groups(
+    const etx_attention_byte_product* p, size_t row, size_t rows, size_t groups,
+    size_t planes) {
+  const size_t pitch = ETX_ATTENTION_BYTE_ROW(p->count);
+  for (size_t group = 0; group < p->groups; group += groups) {
+    etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS] = {{{{0}}}};
+    sum_rows(p, row, group, rows, groups, planes, sums);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      int32_t total;
+      memcpy(&total, p->left + (row + r) * pitch + 2 * p->count, sizeof total);
+      ETX_UNROLLED
+      for (size_t g = 0; g < groups; ++g) {
+        etx_i32x16 sum = sums[0][r][g];
+        if (planes == 2) sum = (sum << LOW_BITS) + sums[1][r][g];
+        store_lanes(p, row + r, group + g, sum - OFFSET * total);
+      }
+    }
+  }
+}
+
+//   @scores  int8 x int8 | scores of attention over int8 | {MOST_ROWS} x 32
+static void scores(const etx_attention_byte_product* p) {
+  size_t row = 0;
+  for (; row + MOST_ROWS <= p->rows; row += MOST_ROWS) {
+    some_groups(p, row, MOST_ROWS, 2, 1);
+  }
+  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 4, 1);
+  for (; row + 2 <= p->rows; row += 2) some_groups(p, row, 2, 4, 1);
+  if (row < p->rows) some_groups(p, row, 1, 4, 1);
+}
+
+//   @values  int14 x int8 | weighted sums of values of attention over int8 |
+//     {MOST_ROWS} x 16
+static void values(const etx_attention_byte_product* p) {
+  size_t row = 0;
+  for (; row + MOST_ROWS <= p->rows; row += MOST_ROWS) {
+    some_groups(p, row, MOST_ROWS, 1, 2);
+  }
+  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 2, 2);
+  for (; row < p->rows; ++row) some_groups(p, row, 1, 2, 2);
+}
+
+const etx_attention_byte_loops etx_attention_byte_loops_avx512vnni = {
+    "avx512vnni", round_query, round_weights, pack_keys,
+    pack_values,  scores,      values};

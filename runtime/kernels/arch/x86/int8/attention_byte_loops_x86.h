@@ -1,0 +1,9 @@
+#ifndef ETX_RUNTIME_KERNELS_ARCH_X86_INT8_ATTENTION_BYTE_LOOPS_X86_H
+#define ETX_RUNTIME_KERNELS_ARCH_X86_INT8_ATTENTION_BYTE_LOOPS_X86_H
+
+#include "runtime/kernels/simd/int8/attention_byte_loops.h"
+
+extern const etx_attention_byte_loops etx_attention_byte_loops_avx2;
+extern const etx_attention_byte_loops etx_attention_byte_loops_avx512vnni;
+
+#endif

@@ -457,6 +457,13 @@ static void prefetch_next_bytes(const query_tile* t, const operand_block* b,
   const prefetch_rows rows =
       next_rows(t, b->operand, next, b->first, t->keys[next], b->width);
   prefetch_part(&rows, 0, 1);
+  if (rows.count == 0 || b->operand->qparam_row != 1) return;
+  const etx_attention_row_range range = range_of(t, b, next, rows.count);
+  const prefetch_rows scales = {
+      .data = (const char*)etx_attention_scales_at(t->attention, &range),
+      .count = 1,
+      .bytes = rows.count * sizeof(float)};
+  prefetch_part(&scales, 0, 1);
 }
 
 // Multiplies the scores or weights of `rows` rows from row `r` on by the scales

@@ -1,6 +1,6 @@
 // Attention over keys and values of int8 with a scale for each row, in
 // integers: a query is rounded to 8 bits once, and the weights of a block of
-// keys, times the scales of their values, to 14 bits. Their products are added
+// keys, times the scales of their values, to 15 bits. Their products are added
 // exactly, so that no order of sums is to be kept, and a sum becomes a float
 // once.
 
@@ -48,6 +48,7 @@ void etx_attention_score_bytes(const etx_attention_tile* t, size_t r,
   t->bytes->scores(&(etx_attention_byte_product){
       .left = (const uint8_t*)t->query_workspace +
               r * ETX_ATTENTION_BYTE_ROW(a->width),
+      .left_row = ETX_ATTENTION_BYTE_ROW(a->width),
       .rows = rows,
       .count = a->width,
       .panel = panel,
@@ -68,16 +69,18 @@ void etx_attention_add_bytes(const etx_attention_tile* t, size_t r, size_t rows,
   const size_t taps = (values->count + FOUR - 1) / FOUR * FOUR;
   float scales[ETX_ATTENTION_KEYS], factors[ETX_ATTENTION_TILE];
   int8_t* const panel = (int8_t*)t->block_workspace;
+  const size_t row = ETX_ATTENTION_BYTE_ROW(ETX_ATTENTION_KEYS);
   uint8_t* const rounded = (uint8_t*)weights[0];
   etx_attention_read_scales(a, values, scales);
   for (size_t i = 0; i < rows; ++i) {
-    factors[i] = t->bytes->round_weights(
-        weights[i], scales, taps, rounded + i * ETX_ATTENTION_BYTE_ROW(taps));
+    factors[i] =
+        t->bytes->round_weights(weights[i], scales, taps, rounded + i * row);
   }
   t->bytes->pack_values(rows_at(a, values), values->operand->row, values->count,
                         a->value_width, panel);
   t->bytes->values(&(etx_attention_byte_product){
       .left = rounded,
+      .left_row = row,
       .rows = rows,
       .count = taps,
       .panel = panel,

@@ -76,15 +76,24 @@ void etx_attention_convert(const etx_attention* a,
   }
 }
 
+const float* etx_attention_scales_at(const etx_attention* a,
+                                     const etx_attention_row_range* range) {
+  const etx_attention_view* operand = range->operand;
+  return operand->scales + offset_of(a, operand, operand->qparam_batch,
+                                     operand->qparam_row, range->batch,
+                                     range->first);
+}
+
 void etx_attention_read_scales(const etx_attention* a,
                                const etx_attention_row_range* range,
                                float out[ETX_ATTENTION_KEYS]) {
-  const etx_attention_view* operand = range->operand;
-  ptrdiff_t at = offset_of(a, operand, operand->qparam_batch,
-                           operand->qparam_row, range->batch, range->first);
-  for (size_t k = 0; k < range->count; ++k, at += operand->qparam_row) {
-    out[k] = operand->scales[at];
+  const ptrdiff_t step = range->operand->qparam_row;
+  const float* from = etx_attention_scales_at(a, range);
+  if (step == 1 && range->count == ETX_ATTENTION_KEYS) {
+    memcpy(out, from, ETX_ATTENTION_KEYS * sizeof *out);
+    return;
   }
+  for (size_t k = 0; k < range->count; ++k, from += step) out[k] = *from;
   for (size_t k = range->count; k < ETX_ATTENTION_KEYS; ++k) out[k] = 0;
 }
 

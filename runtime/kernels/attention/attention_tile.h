@@ -159,6 +159,10 @@ void etx_attention_apply_scales(const etx_attention* attention,
                                 size_t rows,
                                 float (*scores)[ETX_ATTENTION_KEYS]);
 
+// The scale of the first row of a range.
+const float* etx_attention_scales_at(const etx_attention* attention,
+                                     const etx_attention_row_range* range);
+
 // The scales of a block of rows; zeros behind the last one.
 void etx_attention_read_scales(const etx_attention* attention,
                                const etx_attention_row_range* range,

@@ -281,8 +281,15 @@ def attention(c, d, is_capped=False, is_scaled=False):
               for _ in range(4)]
     hidden = d.pick([-math.inf, -1e9])
     scale = d.pick([1.0, 0.3])
+    asked = q.double()
+    # Rows of such widths are multiplied as integers: queries are rounded to 8
+    # bits, and weights to 15.
+    in_whole = is_scaled and width % 32 == 0 and wide % 32 == 0
+    if in_whole:
+        step = asked.abs().amax(-1, keepdim=True) / 127
+        asked = torch.round(asked / step) * step
     scores = torch.einsum(
-        "bhrw,bhkw->bhrk", q.double(),
+        "bhrw,bhkw->bhrk", asked,
         k.double().repeat_interleave(repeat, 1).expand(batch, -1, -1, -1))
     scores, unseen = scores * scale, torch.zeros(rows, keys, dtype=BOOL)
     numbers = {}
@@ -331,7 +338,7 @@ def attention(c, d, is_capped=False, is_scaled=False):
         c.add(arguments)
         return
     c.sums(arguments, stored(exact, orders[3]), dtype,
-           64 + 2 * width + keys + 64 * scale * width,
+           64 + 2 * width + keys + 64 * scale * width + 256 * keys * in_whole,
            v.double().abs().max().item())
 
 

@@ -18,17 +18,18 @@ enum {
   ETX_ATTENTION_BYTE_WIDTH = 32,      // widths of keys and values are multiples
   ETX_ATTENTION_BYTE_WIDEST = 256,    // the largest width
   ETX_ATTENTION_QUERY_MOST = 127,     // largest magnitude of rounded queries,
-  ETX_ATTENTION_WEIGHT_MOST = 16383,  // and of weights
+  ETX_ATTENTION_WEIGHT_MOST = 32767,  // and of weights
 };
 
-// Bytes from one rounded row of `count` numbers to the next: numbers and their
-// sum.
+// Bytes from one rounded row of `count` numbers to the next, of weights always
+// ETX_ATTENTION_BYTE_KEYS numbers: the numbers and their sum.
 #define ETX_ATTENTION_BYTE_ROW(count) (2 * (count) + sizeof(int32_t))
 
 // Rounded rows times packed rows: sums of `count` products for each of `groups`
 // groups of lanes.
 typedef struct etx_attention_byte_product {
-  const uint8_t* left;  // rounded rows, ETX_ATTENTION_BYTE_ROW(count) apart
+  const uint8_t* left;  // rounded rows
+  size_t left_row;      // bytes from one to the next
   size_t rows;
   size_t count;  // a multiple of 4
   const int8_t* panel;
@@ -48,7 +49,8 @@ typedef struct etx_attention_byte_loops {
   // most ETX_ATTENTION_BYTE_WIDEST. Returns the factor of the integers: the
   // largest magnitude divided by ETX_ATTENTION_QUERY_MOST.
   float (*round_query)(const float* query, size_t count, uint8_t* out);
-  // The same for weights times the factors of their values.
+  // The same for weights times the factors of their values: `count` is at most
+  // ETX_ATTENTION_BYTE_KEYS, and behind it zeros follow up to a multiple of 16.
   float (*round_weights)(const float* weights, const float* factors,
                          size_t count, uint8_t* out);
   // Packs keys: four groups of lanes, each one key; zeros behind the last key.

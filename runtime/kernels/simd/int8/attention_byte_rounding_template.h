@@ -23,26 +23,36 @@ static inline float largest_magnitude(const float* x, size_t count) {
   return largest;
 }
 
+// What elements are multiplied with before they are rounded; 0: they become
+// zeros, because the largest is no number, or so small.
+static inline float inverse_of(float largest, float most) {
+  const uint32_t infinite = UINT32_C(0x7f800000);
+  const float inverse = most / largest;
+  return magnitude_bits(largest) < infinite &&
+                 magnitude_bits(inverse) < infinite
+             ? inverse
+             : 0;
+}
+
+// What an integer is multiplied with: not finite if the largest element is not,
+// so that its zeros give NaN.
+static inline float factor_of(float largest, float most) {
+  return largest * (1 / most);
+}
+
 // Rounds to nearest even: adding 1.5 * 2^23 leaves the integer in the low bits
-// of the sum. Rows without a number that can be rounded become zeros, and their
-// factor is what makes NaN of what is not finite.
+// of the sum.
 static inline float round_to(const float* x, size_t count, float most,
                              int16_t* out) {
   const float largest = largest_magnitude(x, count);
-  const float inverse = most / largest;
-  const uint32_t infinite = UINT32_C(0x7f800000);
-  if (magnitude_bits(largest) >= infinite ||
-      magnitude_bits(inverse) >= infinite) {
-    memset(out, 0, count * sizeof *out);
-    return largest / most;
-  }
+  const float inverse = inverse_of(largest, most);
   for (size_t i = 0; i < count; ++i) {
     const float sum = x[i] * inverse + 12582912.0f;
     uint32_t bits;
     memcpy(&bits, &sum, sizeof bits);
-    out[i] = (int16_t)(uint16_t)(bits & UINT32_C(0xffff));
+    out[i] = (int16_t)(uint16_t)(inverse > 0 ? bits & UINT32_C(0xffff) : 0);
   }
-  return largest / most;
+  return factor_of(largest, most);
 }
 
 static inline float round_products(const float* weights, const float* factors,

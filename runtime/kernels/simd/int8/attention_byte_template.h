@@ -83,7 +83,7 @@ static void pack_values(const int8_t* values, ptrdiff_t row, size_t rows,
 static inline __attribute__((always_inline)) void sum_rows(
     const etx_attention_byte_product* p, size_t row, size_t rows, size_t group,
     pair_sums sums[ROWS][PARTS]) {
-  const size_t bytes = ETX_ATTENTION_BYTE_ROW(p->count);
+  const size_t bytes = p->left_row;
   const int8_t* panel = p->panel + group * p->count * LANES;
   const uint8_t* left = p->left + row * bytes;
   for (size_t k = 0; k < p->count; k += 4, left += 8, panel += GROUP_BYTES) {

@@ -1,7 +1,7 @@
-// Attention over int8 with VNNI. A packed byte is 128 more than the number, so
-// that it has no sign: then a rounded number, which has one, can be broadcast
-// from memory. A rounded row is followed by its sum, to take 128 times it off.
-// Weights are two rows of seven bits each, the high ones first.
+// Attention over int8 with VNNI, which multiplies bytes without a sign by bytes
+// with one. A packed byte of a key is 128 more than the number; a rounded query
+// is followed by its sum, to take 128 times it off. Weights have no sign. They
+// are two rows of bytes, the high ones first.
 
 #include "runtime/kernels/arch/x86/int8/attention_byte_loops_x86.h"
 
@@ -10,12 +10,20 @@
 #include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 #include "runtime/kernels/simd/int8/attention_byte_rounding_template.h"
 
+// gcc and clang name this builtin differently.
+#ifdef __clang__
+#define LARGER(a, b) __builtin_elementwise_max(a, b)
+#else
+#define LARGER(a, b) __builtin_ia32_pmaxsd512_mask(a, b, a, 0xffff)
+#endif
+
 enum {
-  GROUP_BYTES = 4 * LANES,  // of a four of a group
-  LOW_BITS = 7,             // of a weight
-  OFFSET = 128,             // of a packed byte
-  MOST_ROWS = 8,            // rows whose sums are in registers
-  MOST_GROUPS = 4,          // groups whose sums are in registers
+  GROUP_BYTES = 4 * LANES,                         // of a four of a group
+  LOW_BITS = 8,                                    // of a weight
+  WEIGHT_PARTS = ETX_ATTENTION_BYTE_KEYS / LANES,  // registers of weights
+  OFFSET = 128,                                    // of a packed byte
+  MOST_ROWS = 8,    // rows whose sums are in registers
+  MOST_GROUPS = 4,  // groups whose sums are in registers
 };
 
 // ------------------------------------------------ rounding
@@ -35,16 +43,45 @@ static float round_query(const float* query, size_t count, uint8_t* out) {
   return factor;
 }
 
+// The largest lane.
+static inline uint32_t largest_lane(etx_i32x16 v) {
+  v = LARGER(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0,
+                                        1, 2, 3, 4, 5, 6, 7));
+  v = LARGER(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13,
+                                        14, 15, 8, 9, 10, 11));
+  v = LARGER(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8,
+                                        9, 14, 15, 12, 13));
+  v = LARGER(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11,
+                                        10, 13, 12, 15, 14));
+  return (uint32_t)v[0];
+}
+
+// As round_products (attention_byte_rounding_template.h), for whole registers.
 static float round_weights(const float* weights, const float* factors,
                            size_t count, uint8_t* out) {
-  int16_t rounded[ETX_ATTENTION_BYTE_KEYS];
-  const float factor = round_products(weights, factors, count, rounded);
-  for (size_t i = 0; i < count; ++i) {
-    out[i] = (uint8_t)(rounded[i] >> LOW_BITS);
-    out[count + i] = (uint8_t)(rounded[i] & ((1 << LOW_BITS) - 1));
+  const size_t parts = (count + LANES - 1) / LANES;
+  const etx_i32x16 positive = all_ints(0x7fffffff);
+  etx_f32x16 x[WEIGHT_PARTS];
+  etx_i32x16 most = {0};
+  for (size_t i = 0; i < parts; ++i) {
+    x[i] = (etx_f32x16)load_bytes(weights + i * LANES) *
+           (etx_f32x16)load_bytes(factors + i * LANES);
+    most = LARGER(most, (etx_i32x16)x[i] & positive);
   }
-  store_sum(rounded, count, out + 2 * count);
-  return factor;
+  const uint32_t bits = largest_lane(most);
+  float largest;
+  memcpy(&largest, &bits, sizeof largest);
+  const float inverse = inverse_of(largest, (float)ETX_ATTENTION_WEIGHT_MOST);
+  for (size_t i = 0; i < parts; ++i) {
+    const etx_i32x16 sum = (etx_i32x16)(x[i] * inverse + 12582912.0f);
+    const etx_i32x16 whole = inverse > 0 ? sum & 0xffff : (etx_i32x16){0};
+    const etx_u8x16 high =
+        __builtin_convertvector(whole >> LOW_BITS, etx_u8x16);
+    const etx_u8x16 low = __builtin_convertvector(whole, etx_u8x16);
+    memcpy(out + i * LANES, &high, sizeof high);
+    memcpy(out + ETX_ATTENTION_BYTE_KEYS + i * LANES, &low, sizeof low);
+  }
+  return factor_of(largest, (float)ETX_ATTENTION_WEIGHT_MOST);
 }
 
 // ------------------------------------------------ packing
@@ -69,13 +106,11 @@ static inline __attribute__((always_inline)) void transpose_quarters(
   v[3] = odd_quarters(b, d);
 }
 
-// Loads at most 64 bytes of a row, of `rows` in all, with their offset.
+// Loads at most 64 bytes of a row, if it exists.
 static inline __attribute__((always_inline)) etx_i32x16 load_row(
     const int8_t* from, size_t bytes, bool is_there) {
-  const etx_i32x16 offset = all_ints((int)UINT32_C(0x80808080));
-  if (!is_there) return offset;
-  return (bytes < BYTES ? load_some_bytes(from, bytes) : load_bytes(from)) ^
-         offset;
+  if (!is_there) return (etx_i32x16){0};
+  return bytes < BYTES ? load_some_bytes(from, bytes) : load_bytes(from);
 }
 
 // Packs 64 bytes, or the last ones, of sixteen keys.
@@ -87,7 +122,8 @@ static inline __attribute__((always_inline)) void pack_sixteen_keys(
     ETX_UNROLLED
     for (size_t j = 0; j < 4; ++j) {
       const size_t r = 4 * i + j;
-      v[i][j] = load_row(keys + (ptrdiff_t)r * row, bytes, r < rows);
+      v[i][j] = load_row(keys + (ptrdiff_t)r * row, bytes, r < rows) ^
+                all_ints((int)UINT32_C(0x80808080));
     }
     transpose_lanes(v[i]);
   }
@@ -189,34 +225,38 @@ static void pack_values(const int8_t* values, ptrdiff_t row, size_t rows,
 
 // ------------------------------------------------ products
 
-// Adds sums of four products each, of a packed four and of four rounded
-// numbers.
-#define ADD_BROADCAST(sum, packed, from) \
-  __asm__("vpdpbusd %2%{1to16%}, %1, %0" \
-          : "+v"(sum)                    \
-          : "v"(packed), "m"(*(const int32_t(*)[1])(const void*)(from)))
+// Four rounded numbers, in all lanes.
+static inline etx_i32x16 broadcast_four(const uint8_t* from) {
+  int32_t four;
+  memcpy(&four, from, sizeof four);
+  return all_ints(four);
+}
 
 // Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void sum_rows(
     const etx_attention_byte_product* p, size_t row, size_t group, size_t rows,
-    size_t groups, size_t planes, etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS]) {
-  const size_t pitch = ETX_ATTENTION_BYTE_ROW(p->count);
+    size_t groups, size_t planes, size_t pitch,
+    etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS]) {
   const size_t step = p->count * LANES;  // from group to group
   const uint8_t* left = p->left + row * pitch;
   const int8_t* panel = p->panel + group * step;
-  for (size_t k = 0; k < p->count; k += 4, panel += GROUP_BYTES) {
+  for (size_t k = 0; k < p->count; k += 4, left += 4, panel += GROUP_BYTES) {
     etx_i32x16 packed[MOST_GROUPS];
     ETX_UNROLLED
-    for (size_t g = 0; g < groups; ++g)
+    for (size_t g = 0; g < groups; ++g) {
       packed[g] = load_bytes(panel + g * step);
+    }
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t plane = 0; plane < planes; ++plane) {
-        const uint8_t* from = left + r * pitch + plane * p->count + k;
+        const etx_i32x16 x =
+            broadcast_four(left + r * pitch + plane * ETX_ATTENTION_BYTE_KEYS);
         ETX_UNROLLED
         for (size_t g = 0; g < groups; ++g) {
-          ADD_BROADCAST(sums[plane][r][g], packed[g], from);
+          etx_i32x16* const sum = &sums[plane][r][g];
+          *sum = planes == 2 ? add_products(*sum, x, packed[g])
+                             : add_products(*sum, packed[g], x);
         }
       }
     }
@@ -244,15 +284,17 @@ static inline __attribute__((always_inline)) void store_lanes(
 
 static inline __attribute__((always_inline)) void some_groups(
     const etx_attention_byte_product* p, size_t row, size_t rows, size_t groups,
-    size_t planes) {
-  const size_t pitch = ETX_ATTENTION_BYTE_ROW(p->count);
+    size_t planes, size_t pitch) {
   for (size_t group = 0; group < p->groups; group += groups) {
     etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS] = {{{{0}}}};
-    sum_rows(p, row, group, rows, groups, planes, sums);
+    sum_rows(p, row, group, rows, groups, planes, pitch, sums);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      int32_t total;
-      memcpy(&total, p->left + (row + r) * pitch + 2 * p->count, sizeof total);
+      int32_t total = 0;
+      if (planes == 1) {
+        memcpy(&total, p->left + (row + r) * pitch + 2 * p->count,
+               sizeof total);
+      }
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
         etx_i32x16 sum = sums[0][r][g];
@@ -263,26 +305,36 @@ static inline __attribute__((always_inline)) void some_groups(
   }
 }
 
-//   @scores  int8 x int8 | scores of attention over int8 | {MOST_ROWS} x 32
-static void scores(const etx_attention_byte_product* p) {
+static inline __attribute__((always_inline)) void all_scores(
+    const etx_attention_byte_product* p, size_t pitch) {
   size_t row = 0;
   for (; row + MOST_ROWS <= p->rows; row += MOST_ROWS) {
-    some_groups(p, row, MOST_ROWS, 2, 1);
+    some_groups(p, row, MOST_ROWS, 2, 1, pitch);
   }
-  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 4, 1);
-  for (; row + 2 <= p->rows; row += 2) some_groups(p, row, 2, 4, 1);
-  if (row < p->rows) some_groups(p, row, 1, 4, 1);
+  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 4, 1, pitch);
+  for (; row < p->rows; ++row) some_groups(p, row, 1, 4, 1, pitch);
 }
 
-//   @values  int14 x int8 | weighted sums of values of attention over int8 |
-//     {MOST_ROWS} x 16
-static void values(const etx_attention_byte_product* p) {
-  size_t row = 0;
-  for (; row + MOST_ROWS <= p->rows; row += MOST_ROWS) {
-    some_groups(p, row, MOST_ROWS, 1, 2);
+// Constant distances of rows leave more registers.
+//
+//   @scores  int8 x int8 | scores of attention over int8 | {MOST_ROWS} x 32
+static void scores(const etx_attention_byte_product* p) {
+  if (p->left_row == ETX_ATTENTION_BYTE_ROW(64)) {
+    all_scores(p, ETX_ATTENTION_BYTE_ROW(64));
+  } else if (p->left_row == ETX_ATTENTION_BYTE_ROW(128)) {
+    all_scores(p, ETX_ATTENTION_BYTE_ROW(128));
+  } else {
+    all_scores(p, p->left_row);
   }
-  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 2, 2);
-  for (; row < p->rows; ++row) some_groups(p, row, 1, 2, 2);
+}
+
+//   @values  int15 x int8 | weighted sums of values of attention over int8 |
+//     4 x 32
+static void values(const etx_attention_byte_product* p) {
+  enum { PITCH = ETX_ATTENTION_BYTE_ROW(ETX_ATTENTION_BYTE_KEYS) };
+  size_t row = 0;
+  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 2, 2, PITCH);
+  for (; row < p->rows; ++row) some_groups(p, row, 1, 2, 2, PITCH);
 }
 
 const etx_attention_byte_loops etx_attention_byte_loops_avx512vnni = {

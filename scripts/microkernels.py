@@ -45,6 +45,7 @@ CHAPTERS = {
     "etx_f32_microkernels": "Products, convolutions and attention in float32",
     "etx_recurrent_loops": "Recurrent layers",
     "etx_quantized_loops": "Quantised weights, as they are stored",
+    "etx_attention_byte_loops": "Attention over keys and values of int8",
     "etx_int16_pair_loops": "Packed panels of int16 pairs",
     "etx_int8_dot_loops": "Dot product instructions: int8 and int4 weights",
     "etx_u8_loops": "Activations in uint8",

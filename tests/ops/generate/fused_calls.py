@@ -282,12 +282,13 @@ def attention(c, d, is_capped=False, is_scaled=False):
     hidden = d.pick([-math.inf, -1e9])
     scale = d.pick([1.0, 0.3])
     asked = q.double()
-    # Rows of such widths are multiplied as integers: queries are rounded to 8
-    # bits, and weights to 15.
+    # Dense rows of such widths are multiplied as integers: queries are rounded
+    # to 8 bits, and weights to 15.
     in_whole = is_scaled and width % 32 == 0 and wide % 32 == 0
     if in_whole:
-        step = asked.abs().amax(-1, keepdim=True) / 127
-        asked = torch.round(asked / step) * step
+        orders[1:3] = (d.pick([[0, 1, 2, 3], [0, 2, 1, 3]]) for _ in range(2))
+        most = q.abs().amax(-1, keepdim=True)
+        asked = torch.round(q * (127 / most)).double() * most.double() / 127
     scores = torch.einsum(
         "bhrw,bhkw->bhrk", asked,
         k.double().repeat_interleave(repeat, 1).expand(batch, -1, -1, -1))

@@ -34,6 +34,8 @@ static void order_pairs(const int16_t* in, size_t count, uint8_t* out) {
   }
 }
 
+//   @round_query  float32 to int8 | rounds a query for attention over int8 | 1
+//     vector
 static float round_query(const float* query, size_t count, uint8_t* out) {
   int16_t rounded[ETX_ATTENTION_BYTE_WIDEST];
   const float factor =
@@ -42,6 +44,8 @@ static float round_query(const float* query, size_t count, uint8_t* out) {
   return factor;
 }
 
+//   @round_weights  float32 to int15 | rounds weights for attention over int8 |
+//     1 vector
 static float round_weights(const float* weights, const float* factors,
                            size_t count, uint8_t* out) {
   int16_t rounded[ETX_ATTENTION_BYTE_KEYS];
@@ -139,8 +143,9 @@ static inline __attribute__((always_inline)) void run_rows(
   }
 }
 
-//   @products  int16 x int8 | scores, or weighted sums of values, of attention
-//     over int8 | {ROWS} x {LANES}
+//   @scores  int8 x int8 | scores of attention over int8 | {ROWS} x {LANES}
+//   @values  int15 x int8 | weighted sums of values of attention over int8 |
+//     {ROWS} x {LANES}
 static void products(const etx_attention_byte_product* p) {
   size_t row = 0;
   for (; row + ROWS <= p->rows; row += ROWS) run_rows(p, row, ROWS);

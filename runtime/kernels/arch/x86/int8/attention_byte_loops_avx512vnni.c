@@ -34,6 +34,8 @@ static void store_sum(const int16_t* rounded, size_t count, uint8_t* out) {
   memcpy(out, &sum, sizeof sum);
 }
 
+//   @round_query  float32 to int8 | rounds a query for attention over int8 | 1
+//     vector
 static float round_query(const float* query, size_t count, uint8_t* out) {
   int16_t rounded[ETX_ATTENTION_BYTE_WIDEST];
   const float factor =
@@ -57,6 +59,9 @@ static inline uint32_t largest_lane(etx_i32x16 v) {
 }
 
 // As round_products (attention_byte_rounding_template.h), for whole registers.
+//
+//   @round_weights  float32 to int15 | rounds weights for attention over int8 |
+//     {LANES} weights
 static float round_weights(const float* weights, const float* factors,
                            size_t count, uint8_t* out) {
   const size_t parts = (count + LANES - 1) / LANES;

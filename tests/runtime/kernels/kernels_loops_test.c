@@ -688,6 +688,10 @@ static void check_float16_loops(const etx_half_loops* loops) {
     base->read_bfloats(one, halves[0], count);
     loops->read_bfloats(other, halves[0], count);
     assert_memory_equal(one, other, sizeof one);
+    loops->read_bytes(other, (const int8_t*)(halves[0] + 1), count);
+    for (size_t i = 0; i < count; ++i) {
+      assert_true(other[i] == ((const int8_t*)(halves[0] + 1))[i]);
+    }
     for (size_t i = 0; i < count; ++i) {
       assert_int_equal(halves[1][i], etx_bfloat_of_f32(x[at + i]));
     }

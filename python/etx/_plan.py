@@ -67,28 +67,24 @@ def _raise(answer: dict[str, Any]) -> None:
     raise _errors.make(status, text, answer["line"], answer["column"], answer["offset"], None)
 
 
-def _warned_of_idle_rules(report: Report) -> Report:
-    """The report, after a warning of each rule that quantised no weight."""
+def _warn(text: str) -> None:
+    """Warns at the line outside of this package that called it."""
     depth, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
         depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, stacklevel=depth)
+
+
+def _warned_of_idle_rules(report: Report, kv: str | None) -> Report:
+    """The report, after a warning of each rule that quantised no weight, or no cache."""
     for rule in report.get("quantize_rules", ()):
         if rule["rounded"] == 0 and rule["rule"].partition(":")[0] != "none":
-            warnings.warn(
+            _warn(
                 f"the rule '{rule['rule']}' quantised no weight: rules apply to float32 weights "
-                "of linear layers and embedding tables",
-                stacklevel=depth,
+                "of linear layers and embedding tables"
             )
-    return report
-
-
-def _warned_of_idle_kv(report: Report, kv: str | None) -> Report:
-    """The report, after a warning if no cache is stored as `kv` says."""
     if kv not in (None, "f32", "float32") and all(row["reason"] for row in report.get("caches", ())):
-        depth, frame = 1, inspect.currentframe()
-        while frame is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
-            depth, frame = depth + 1, frame.f_back
-        warnings.warn(f"no cache is stored as {kv}: 'caches' of the report says why", stacklevel=depth)
+        _warn(f"no cache is stored as {kv}: 'caches' of the report says why")
     return report
 
 
@@ -204,5 +200,4 @@ def plan(
         )
     if answer["status"] != "OK":
         _raise(answer)
-    report = _warned_of_idle_rules(Report(answer["report"] | {"file": str(final)}))
-    return _warned_of_idle_kv(report, kv)
+    return _warned_of_idle_rules(Report(answer["report"] | {"file": str(final)}), kv)

@@ -20,6 +20,7 @@ def plan(
     parallel_regions: bool,
     weights: bytes | None,
     weights_names: bytes | None,
+    kv: bytes | None,
     progress: Callable[[str, int, int], object] | None,
     /,
 ) -> str: ...

@@ -91,26 +91,6 @@ static float round_weights(const float* weights, const float* factors,
 
 // ------------------------------------------------ packing
 
-static inline __attribute__((always_inline)) void transpose_lanes(
-    etx_i32x16 v[4]) {
-  const etx_i32x16 a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
-  const etx_i32x16 c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
-  v[0] = low_pairs(a, c);
-  v[1] = high_pairs(a, c);
-  v[2] = low_pairs(b, d);
-  v[3] = high_pairs(b, d);
-}
-
-static inline __attribute__((always_inline)) void transpose_quarters(
-    etx_i32x16 v[4]) {
-  const etx_i32x16 a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
-  const etx_i32x16 c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
-  v[0] = even_quarters(a, c);
-  v[1] = even_quarters(b, d);
-  v[2] = odd_quarters(a, c);
-  v[3] = odd_quarters(b, d);
-}
-
 // Loads at most 64 bytes of a row, if it exists.
 static inline __attribute__((always_inline)) etx_i32x16 load_row(
     const int8_t* from, size_t bytes, bool is_there) {

@@ -53,6 +53,28 @@ static inline __attribute__((unused)) etx_i32x16 transpose_4x4_lanes(
                                  3, 7, 11, 15);
 }
 
+// Transposes lanes: from one register for each row to one for each position.
+static inline __attribute__((always_inline, unused)) void transpose_lanes(
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
+  const etx_i32x16 c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
+  v[0] = low_pairs(a, c);
+  v[1] = high_pairs(a, c);
+  v[2] = low_pairs(b, d);
+  v[3] = high_pairs(b, d);
+}
+
+// The same with quarters.
+static inline __attribute__((always_inline, unused)) void transpose_quarters(
+    etx_i32x16 v[4]) {
+  const etx_i32x16 a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
+  const etx_i32x16 c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
+  v[0] = even_quarters(a, c);
+  v[1] = even_quarters(b, d);
+  v[2] = odd_quarters(a, c);
+  v[3] = odd_quarters(b, d);
+}
+
 #define store_quarter(to, x, i)                                \
   do {                                                         \
     const etx_i32x4 quarter = __builtin_shufflevector(         \

@@ -315,8 +315,7 @@ def export(
       dtype: "float32", "bfloat16" or "float16": of weights, caches and computation.
         Logits are float32. Default: that of the model.
       cache_dtype: the same, of keys and values in the caches: half the memory, and
-        attention over a long text reads half as much. "int8": about a quarter, beside
-        computation in float32. Default: that of the computation.
+        attention reads half as much. "int8", beside float32: about a quarter.
       quantize: how `plan` stores weights, such as "int8".
       pooling: "mean", "cls" or "none", of `embed`.
       samples: True: a speech model takes samples of sound; or their number, for models
@@ -341,7 +340,6 @@ def export(
     _count("batch", batch), _count("beams", beams), _count("verify", verify, 0)
     _check_batching(batching, task, beams, verify)
     about = _metadata.about_model(found, task)
-    kv = _kv(cache_dtype, found)
     with torch.no_grad(), _as_exported(found):
         if _is_generated(found, task):
             length = _length(found, max_length, DEFAULT_LENGTH)
@@ -349,7 +347,7 @@ def export(
             prompt = default if max_prompt is None else _count("max_prompt", max_prompt)
             sizes = Sizes(
                 batch, beams, length, prompt, verify, batching == "continuous",
-                None if kv else _dtype(cache_dtype, "cache_dtype"),
+                None if _kv(cache_dtype, found) else _dtype(cache_dtype, "cache_dtype"),
             )
             module, more = _generator(found, task, sizes, samples, model)
             _check(module)
@@ -369,7 +367,7 @@ def export(
         exported.methods, exported.shared, exported.constants, exported.initial, exported.caches,
         exported.dim_names,
     )
-    result.quantize, result.kv = quantize, kv
+    result.quantize, result.kv = quantize, _kv(cache_dtype, found)
     return result
 
 

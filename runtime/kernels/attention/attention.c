@@ -19,6 +19,7 @@
 
 #include "runtime/kernels/attention/attention.h"
 
+#include "format/base/checked_math.h"
 #include "runtime/kernels/attention/attention_f64.h"
 #include "runtime/kernels/attention/attention_workspace.h"
 #include "runtime/kernels/core/convert.h"
@@ -702,6 +703,16 @@ static bool heads_read_same_keys(const etx_attention* a) {
                                  a->masked_score > (double)minus_infinity();
   return a->last_key.batch[heads] == 0 &&
          (!mask_may_hide_all || a->mask.batch[heads] == 0);
+}
+
+// Slices are aligned, and the memory is not: hence ALIGNMENT more bytes.
+bool etx_attention_bytes(const etx_attention* a, size_t threads,
+                         size_t* out_bytes) {
+  size_t bytes = 0;
+  *out_bytes = 0;
+  return etx_attention_slice_bytes(a, &bytes) &&
+         etx_multiply_size(bytes, threads, out_bytes) &&
+         etx_add_size(*out_bytes, ALIGNMENT, out_bytes);
 }
 
 void etx_attention_run(const etx_attention* a, void* temporary,

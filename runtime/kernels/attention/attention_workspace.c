@@ -3,7 +3,6 @@
 #include "runtime/kernels/attention/attention_workspace.h"
 
 #include "format/base/checked_math.h"
-#include "runtime/kernels/attention/attention.h"
 
 enum {
   TILE = ETX_ATTENTION_TILE,
@@ -104,14 +103,4 @@ bool etx_attention_slice_bytes(const etx_attention* a, size_t* out) {
   return workspace_elements(a, out) && etx_multiply_size(*out, bytes, out) &&
          etx_add_size(*out, fixed_bytes(a) + ALIGNMENT - 1, out) &&
          (*out -= *out % ALIGNMENT, true);
-}
-
-// Slices are aligned, and the memory is not: hence ALIGNMENT more bytes.
-bool etx_attention_bytes(const etx_attention* a, size_t threads,
-                         size_t* out_bytes) {
-  size_t bytes = 0;
-  *out_bytes = 0;
-  return etx_attention_slice_bytes(a, &bytes) &&
-         etx_multiply_size(bytes, threads, out_bytes) &&
-         etx_add_size(*out_bytes, ALIGNMENT, out_bytes);
 }

@@ -217,31 +217,36 @@ static inline etx_i32x16 broadcast_four(const uint8_t* from) {
   return all_ints(four);
 }
 
+// What is multiplied at a time: some rows, `pitch` bytes apart and in `planes`
+// rows of bytes each, with some groups.
+typedef struct vnni_step {
+  size_t rows, groups, planes, pitch;
+} vnni_step;
+
 // Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void sum_rows(
-    const etx_attention_byte_product* p, size_t row, size_t group, size_t rows,
-    size_t groups, size_t planes, size_t pitch,
+    const etx_attention_byte_product* p, size_t row, size_t group, vnni_step s,
     etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS]) {
   const size_t step = p->count * LANES;  // from group to group
-  const uint8_t* left = p->left + row * pitch;
+  const uint8_t* left = p->left + row * s.pitch;
   const int8_t* panel = p->panel + group * step;
   for (size_t k = 0; k < p->count; k += 4, left += 4, panel += GROUP_BYTES) {
     etx_i32x16 packed[MOST_GROUPS];
     ETX_UNROLLED
-    for (size_t g = 0; g < groups; ++g) {
+    for (size_t g = 0; g < s.groups; ++g) {
       packed[g] = load_bytes(panel + g * step);
     }
     ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
+    for (size_t r = 0; r < s.rows; ++r) {
       ETX_UNROLLED
-      for (size_t plane = 0; plane < planes; ++plane) {
-        const etx_i32x16 x =
-            broadcast_four(left + r * pitch + plane * ETX_ATTENTION_BYTE_KEYS);
+      for (size_t plane = 0; plane < s.planes; ++plane) {
+        const etx_i32x16 x = broadcast_four(left + r * s.pitch +
+                                            plane * ETX_ATTENTION_BYTE_KEYS);
         ETX_UNROLLED
-        for (size_t g = 0; g < groups; ++g) {
+        for (size_t g = 0; g < s.groups; ++g) {
           etx_i32x16* const sum = &sums[plane][r][g];
-          *sum = planes == 2 ? add_products(*sum, x, packed[g])
-                             : add_products(*sum, packed[g], x);
+          *sum = s.planes == 2 ? add_products(*sum, x, packed[g])
+                               : add_products(*sum, packed[g], x);
         }
       }
     }
@@ -268,22 +273,21 @@ static inline __attribute__((always_inline)) void store_lanes(
 }
 
 static inline __attribute__((always_inline)) void some_groups(
-    const etx_attention_byte_product* p, size_t row, size_t rows, size_t groups,
-    size_t planes, size_t pitch) {
-  for (size_t group = 0; group < p->groups; group += groups) {
+    const etx_attention_byte_product* p, size_t row, vnni_step s) {
+  for (size_t group = 0; group < p->groups; group += s.groups) {
     etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS] = {{{{0}}}};
-    sum_rows(p, row, group, rows, groups, planes, pitch, sums);
+    sum_rows(p, row, group, s, sums);
     ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
+    for (size_t r = 0; r < s.rows; ++r) {
       int32_t total = 0;
-      if (planes == 1) {
-        memcpy(&total, p->left + (row + r) * pitch + 2 * p->count,
+      if (s.planes == 1) {
+        memcpy(&total, p->left + (row + r) * s.pitch + 2 * p->count,
                sizeof total);
       }
       ETX_UNROLLED
-      for (size_t g = 0; g < groups; ++g) {
+      for (size_t g = 0; g < s.groups; ++g) {
         etx_i32x16 sum = sums[0][r][g];
-        if (planes == 2) sum = (sum << LOW_BITS) + sums[1][r][g];
+        if (s.planes == 2) sum = (sum << LOW_BITS) + sums[1][r][g];
         store_lanes(p, row + r, group + g, sum - OFFSET * total);
       }
     }
@@ -294,10 +298,11 @@ static inline __attribute__((always_inline)) void all_scores(
     const etx_attention_byte_product* p, size_t pitch) {
   size_t row = 0;
   for (; row + MOST_ROWS <= p->rows; row += MOST_ROWS) {
-    some_groups(p, row, MOST_ROWS, 2, 1, pitch);
+    some_groups(p, row, (vnni_step){MOST_ROWS, 2, 1, pitch});
   }
-  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 4, 1, pitch);
-  for (; row < p->rows; ++row) some_groups(p, row, 1, 4, 1, pitch);
+  for (; row + 4 <= p->rows; row += 4)
+    some_groups(p, row, (vnni_step){4, 4, 1, pitch});
+  for (; row < p->rows; ++row) some_groups(p, row, (vnni_step){1, 4, 1, pitch});
 }
 
 // Constant distances of rows leave more registers.
@@ -318,8 +323,9 @@ static void scores(const etx_attention_byte_product* p) {
 static void values(const etx_attention_byte_product* p) {
   enum { PITCH = ETX_ATTENTION_BYTE_ROW(ETX_ATTENTION_BYTE_KEYS) };
   size_t row = 0;
-  for (; row + 4 <= p->rows; row += 4) some_groups(p, row, 4, 2, 2, PITCH);
-  for (; row < p->rows; ++row) some_groups(p, row, 1, 2, 2, PITCH);
+  for (; row + 4 <= p->rows; row += 4)
+    some_groups(p, row, (vnni_step){4, 2, 2, PITCH});
+  for (; row < p->rows; ++row) some_groups(p, row, (vnni_step){1, 2, 2, PITCH});
 }
 
 const etx_attention_byte_loops etx_attention_byte_loops_avx512vnni = {

@@ -7,7 +7,6 @@
 
 #include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
-#include "runtime/kernels/arch/x86/int8/int8_tail_template.h"
 #include "runtime/kernels/simd/int8/attention_byte_rounding_template.h"
 
 // gcc and clang name this builtin differently.
@@ -91,23 +90,28 @@ static float round_weights(const float* weights, const float* factors,
 
 // ------------------------------------------------ packing
 
-// Loads at most 64 bytes of a row, if it exists.
-static inline __attribute__((always_inline)) etx_i32x16 load_row(
-    const int8_t* from, size_t bytes, bool is_there) {
-  if (!is_there) return (etx_i32x16){0};
-  return bytes < BYTES ? load_some_bytes(from, bytes) : load_bytes(from);
+// Copies some bytes of some rows, and fills up with zeros.
+static void copy_rest(const int8_t* in, ptrdiff_t row, size_t rows,
+                      size_t bytes, int8_t out[LANES][BYTES]) {
+  memset(out, 0, LANES * BYTES);
+  for (size_t r = 0; r < rows && r < LANES; ++r) {
+    memcpy(out[r], in + (ptrdiff_t)r * row, bytes);
+  }
 }
 
-// Packs 64 bytes, or the last ones, of sixteen keys.
-static inline __attribute__((always_inline)) void pack_sixteen_keys(
-    const int8_t* keys, ptrdiff_t row, size_t rows, size_t bytes, int8_t* out) {
+// Packs 64 bytes of sixteen keys, of which `bytes` are stored. Not inlined: it
+// is called at two places.
+static __attribute__((noinline)) void pack_sixteen_keys(const int8_t* keys,
+                                                        ptrdiff_t row,
+                                                        size_t bytes,
+                                                        int8_t* out) {
   etx_i32x16 v[4][4];
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) {
     ETX_UNROLLED
     for (size_t j = 0; j < 4; ++j) {
       const size_t r = 4 * i + j;
-      v[i][j] = load_row(keys + (ptrdiff_t)r * row, bytes, r < rows) ^
+      v[i][j] = load_bytes(keys + (ptrdiff_t)r * row) ^
                 all_ints((int)UINT32_C(0x80808080));
     }
     transpose_lanes(v[i]);
@@ -136,9 +140,11 @@ static void pack_keys(const int8_t* keys, ptrdiff_t row, size_t rows,
       int8_t* to = out + r * width + k * LANES;
       const size_t bytes = width - k < BYTES ? width - k : BYTES;
       if (left >= LANES && bytes == BYTES) {
-        pack_sixteen_keys(from + k, row, LANES, BYTES, to);
+        pack_sixteen_keys(from + k, row, BYTES, to);
       } else {
-        pack_sixteen_keys(from + k, row, left, bytes, to);
+        int8_t rest[LANES][BYTES];
+        copy_rest(from + k, row, left, bytes, rest);
+        pack_sixteen_keys(rest[0], BYTES, bytes, to);
       }
     }
   }
@@ -163,14 +169,14 @@ static void pack_keys(const int8_t* keys, ptrdiff_t row, size_t rows,
       (etx_i16x32)(x), (etx_i16x32)(y), FOUR_PAIRS(i), FOUR_PAIRS(8 + (i)), \
       FOUR_PAIRS(16 + (i)), FOUR_PAIRS(24 + (i))))
 
-// Packs 64 columns, or the last ones, of four values.
+// Packs 64 columns of four values, of which `bytes` are stored.
 static inline __attribute__((always_inline)) void pack_four_values(
-    const int8_t* values, ptrdiff_t row, size_t rows, size_t bytes,
-    ptrdiff_t group, int8_t* out) {
+    const int8_t* values, ptrdiff_t row, size_t bytes, ptrdiff_t group,
+    int8_t* out) {
   etx_i32x16 v[4];
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) {
-    v[i] = load_row(values + (ptrdiff_t)i * row, bytes, i < rows);
+    v[i] = load_bytes(values + (ptrdiff_t)i * row);
   }
   const etx_u8x64 a = INTERLEAVE_BYTES(v[0], v[1], 0);
   const etx_u8x64 b = INTERLEAVE_BYTES(v[0], v[1], 8);
@@ -200,9 +206,11 @@ static void pack_values(const int8_t* values, ptrdiff_t row, size_t rows,
       int8_t* to = out + c * taps + k * LANES;
       const size_t bytes = width - c < BYTES ? width - c : BYTES;
       if (rows - k >= 4 && bytes == BYTES) {
-        pack_four_values(from + c, row, 4, BYTES, group, to);
+        pack_four_values(from + c, row, BYTES, group, to);
       } else {
-        pack_four_values(from + c, row, rows - k, bytes, group, to);
+        int8_t rest[LANES][BYTES];
+        copy_rest(from + c, row, rows - k < 4 ? rows - k : 4, bytes, rest);
+        pack_four_values(rest[0], BYTES, bytes, group, to);
       }
     }
   }
@@ -305,14 +313,12 @@ static inline __attribute__((always_inline)) void all_scores(
   for (; row < p->rows; ++row) some_groups(p, row, (vnni_step){1, 4, 1, pitch});
 }
 
-// Constant distances of rows leave more registers.
+// A constant distance of rows leaves more registers.
 //
 //   @scores  int8 x int8 | scores of attention over int8 | {MOST_ROWS} x 32
 static void scores(const etx_attention_byte_product* p) {
   if (p->left_row == ETX_ATTENTION_BYTE_ROW(64)) {
     all_scores(p, ETX_ATTENTION_BYTE_ROW(64));
-  } else if (p->left_row == ETX_ATTENTION_BYTE_ROW(128)) {
-    all_scores(p, ETX_ATTENTION_BYTE_ROW(128));
   } else {
     all_scores(p, p->left_row);
   }

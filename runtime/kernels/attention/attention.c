@@ -723,7 +723,9 @@ void etx_attention_run(const etx_attention* a, void* temporary,
                       .loops = etx_f32_microkernels_of(set),
                       .tanh = etx_float_loops_of(set)->unary[ETX_UNARY_tanh],
                       .count = 1};
-  if (etx_attention_uses_bytes(a)) s.bytes = etx_attention_byte_loops_of(set);
+  if (a->bytes_of != NULL && etx_attention_uses_bytes(a)) {
+    s.bytes = a->bytes_of(set);
+  }
   s.workspace = temporary;
   s.workspace += -(uintptr_t)temporary % ALIGNMENT;
   size_t batches = 1;

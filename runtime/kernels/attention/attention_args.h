@@ -3,6 +3,7 @@
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_ARGS_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_ARGS_H
 
+#include "runtime/kernels/simd/int8/attention_byte_loops.h"
 #include "runtime/tensor.h"
 
 // One operand: [batch.., rows, width]. Strides are in elements.
@@ -45,6 +46,9 @@ typedef struct etx_attention {
   etx_attention_view mask;
   bool has_mask;
   etx_attention_view out;
+  // The loops over rows of int8, of operators that have such rows: others do
+  // not link them. NULL: such rows are converted.
+  const etx_attention_byte_loops* (*bytes_of)(etx_instruction_set set);
 } etx_attention;
 
 #endif

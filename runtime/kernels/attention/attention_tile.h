@@ -11,7 +11,6 @@
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
-#include "runtime/kernels/simd/int8/attention_byte_loops.h"
 
 enum {
   ETX_ATTENTION_TILE = 96,         // most query rows of a tile

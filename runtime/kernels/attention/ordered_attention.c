@@ -194,6 +194,13 @@ static etx_status run(etx_call* call) {
   return ETX_OK;
 }
 
+static etx_status run_scaled(etx_call* call) {
+  etx_attention a = read_attention(call);
+  a.bytes_of = etx_attention_byte_loops_of;
+  etx_attention_run(&a, call->temporary, call->parallel);
+  return ETX_OK;
+}
+
 static etx_status check_floats(const etx_call* call, size_t argument,
                                bool or_bool) {
   const etx_dtype dtype = etx_call_tensor(call, argument)->dtype;
@@ -255,5 +262,7 @@ etx_status etx_kernel_attention_scaled_out_prepare(etx_call* call) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'cap' is %f, expected 0 or more", cap);
   }
-  return etx_kernel_attention_out_prepare(call);
+  ETX_TRY(etx_kernel_attention_out_prepare(call));
+  call->run = run_scaled;
+  return ETX_OK;
 }

@@ -87,17 +87,6 @@ typedef struct score_block {
   float (*scores)[KEYS];  // of the first row
 } score_block;
 
-// Prefetches part `i` of `parts` of some rows.
-static void prefetch_part(const prefetch_rows* p, size_t i, size_t parts) {
-  const size_t end = p->count * (i + 1) / parts;
-  for (size_t row = p->count * i / parts; row < end; ++row) {
-    const char* at = p->data + (ptrdiff_t)row * p->row_bytes;
-    for (size_t k = 0; k < p->bytes; k += ETX_CACHE_LINE_BYTES) {
-      ETX_PREFETCH_L2(at + k);
-    }
-  }
-}
-
 static const float* query_row(const query_tile* t, size_t r) {
   return t->query.data + (ptrdiff_t)r * t->query.stride;
 }
@@ -116,7 +105,7 @@ static void multiply_in_place(const query_tile* t, const score_block* s,
                    .count = t->attention->width};
   const float* query = query_row(t, s->first_row);
   for (size_t i = 0; i < s->rows; ++i, query += t->query.stride) {
-    prefetch_part(next, i, s->rows);
+    etx_attention_prefetch_part(next, i, s->rows);
     b.left = query;
     t->loops->dots(&b);
     b.out += KEYS;
@@ -347,7 +336,7 @@ static __attribute__((noinline)) float_rows convert_rows(
     parts = (count + step - 1) / step;
   }
   for (size_t i = 0, k = 0; k < count; ++i, k += step) {
-    if (next->count > 0) prefetch_part(next, i, parts);
+    if (next->count > 0) etx_attention_prefetch_part(next, i, parts);
     convert_part(t, b, r, (block_part){k, count - k < step ? count - k : step});
   }
   return (float_rows){b->workspace, (ptrdiff_t)b->width};
@@ -445,26 +434,40 @@ static etx_attention_row_range range_of(const query_tile* t,
                                    .count = count};
 }
 
+// True if keys and values of another type than float32 are read as stored.
+static bool reads_stored(const query_tile* t) {
+  return t->bytes != NULL || t->reads_halves;
+}
+
 // Prefetches the rows of a block that row `next` of a tile that spans heads
 // reads; behind the last row, those of the block that is read after it. The
 // rows of a head are too few for the hardware prefetcher.
-static void prefetch_next_bytes(const query_tile* t, const operand_block* b,
-                                const operand_block* after, size_t next) {
-  if (!t->spans_heads) return;
+static prefetch_rows next_stored(const query_tile* t, const operand_block* b,
+                                 const operand_block* after, size_t next) {
+  if (!t->spans_heads) return (prefetch_rows){.count = 0};
   if (next >= t->count) {
     next = 0;
     b = after;
   }
-  const prefetch_rows rows =
-      next_rows(t, b->operand, next, b->first, t->keys[next], b->width);
-  prefetch_part(&rows, 0, 1);
+  return next_rows(t, b->operand, next, b->first, t->keys[next], b->width);
+}
+
+// The same with the scales of the rows, all at once.
+static void prefetch_next_bytes(const query_tile* t, const operand_block* b,
+                                const operand_block* after, size_t next) {
+  const prefetch_rows rows = next_stored(t, b, after, next);
+  if (next >= t->count) {
+    next = 0;
+    b = after;
+  }
+  etx_attention_prefetch_part(&rows, 0, 1);
   if (rows.count == 0 || b->operand->qparam_row != 1) return;
   const etx_attention_row_range range = range_of(t, b, next, rows.count);
   const prefetch_rows scales = {
       .data = (const char*)etx_attention_scales_at(t->attention, &range),
       .count = 1,
       .bytes = rows.count * sizeof(float)};
-  prefetch_part(&scales, 0, 1);
+  etx_attention_prefetch_part(&scales, 0, 1);
 }
 
 // Multiplies the scores or weights of `rows` rows from row `r` on by the scales
@@ -492,10 +495,15 @@ static void score_keys(const query_tile* t, const operand_block* keys,
     const size_t count = key_count(t, r, first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    if (t->bytes != NULL) {
-      prefetch_next_bytes(t, keys, values, r + rows);
+    if (reads_stored(t)) {
       const etx_attention_row_range range = range_of(t, keys, r, count);
-      etx_attention_score_bytes(t, r, rows, &range, scores + r);
+      if (t->bytes != NULL) {
+        prefetch_next_bytes(t, keys, values, r + rows);
+        etx_attention_score_bytes(t, r, rows, &range, scores + r);
+      } else {
+        const prefetch_rows next = next_stored(t, keys, values, r + rows);
+        etx_attention_score_halves(t, r, rows, &range, &next, scores + r);
+      }
       continue;
     }
     prefetch_row_range(t, values, r, count);
@@ -525,10 +533,16 @@ static void sum_values(const query_tile* t, const operand_block* values,
     const size_t count = key_count(t, r, values->first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    if (t->bytes != NULL) {
-      prefetch_next_bytes(t, values, &keys_behind, r + rows);
+    if (reads_stored(t)) {
       const etx_attention_row_range range = range_of(t, values, r, count);
-      etx_attention_add_bytes(t, r, rows, &range, weights + r);
+      if (t->bytes != NULL) {
+        prefetch_next_bytes(t, values, &keys_behind, r + rows);
+        etx_attention_add_bytes(t, r, rows, &range, weights + r);
+      } else {
+        const prefetch_rows next =
+            next_stored(t, values, &keys_behind, r + rows);
+        etx_attention_add_halves(t, r, rows, &range, &next, weights + r);
+      }
       continue;
     }
     const prefetch_rows next_head = r + rows < t->count
@@ -598,15 +612,16 @@ typedef struct attention_work {
   const etx_f32_microkernels* loops;
   etx_unary_loop tanh;
   const etx_attention_byte_loops* bytes;  // NULL: floats
-  char* workspace;                        // of all slices
-  size_t workspace_bytes;                 // bytes of one slice
-  size_t rows;                            // rows of a tile, of one batch
-  bool spans_heads;                       // a tile has rows of several heads
-  size_t heads;                           // heads of the last batch dimension
-  size_t tiles;                           // tiles of one batch
-  size_t together;  // most tiles of a batch that share key blocks
-  size_t units;     // units of all batches
-  size_t count;     // slices
+  bool reads_halves;
+  char* workspace;         // of all slices
+  size_t workspace_bytes;  // bytes of one slice
+  size_t rows;             // rows of a tile, of one batch
+  bool spans_heads;        // a tile has rows of several heads
+  size_t heads;            // heads of the last batch dimension
+  size_t tiles;            // tiles of one batch
+  size_t together;         // most tiles of a batch that share key blocks
+  size_t units;            // units of all batches
+  size_t count;            // slices
 } attention_work;
 
 // Sets up a tile. `index` is its number among the tiles that share key blocks.
@@ -618,6 +633,7 @@ static void init_tile(const attention_work* s, size_t unit, size_t index,
   t->loops = s->loops;
   t->tanh = s->tanh;
   t->bytes = s->bytes;
+  t->reads_halves = s->reads_halves;
   t->batch = unit / s->tiles;
   t->first = unit % s->tiles * s->rows;
   t->spans_heads = s->spans_heads;
@@ -726,6 +742,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
   if (a->bytes_of != NULL && etx_attention_uses_bytes(a)) {
     s.bytes = a->bytes_of(set);
   }
+  s.reads_halves = etx_attention_reads_halves(a);
   s.workspace = temporary;
   s.workspace += -(uintptr_t)temporary % ALIGNMENT;
   size_t batches = 1;

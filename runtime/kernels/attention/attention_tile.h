@@ -8,6 +8,7 @@
 
 #include "runtime/kernels/attention/attention_args.h"
 #include "runtime/kernels/core/convert.h"
+#include "runtime/kernels/simd/vector/prefetch.h"
 #include "runtime/kernels/simd/vector/striped_sum.h"
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 #include "runtime/kernels/simd/elementwise/unary_loops.h"
@@ -45,6 +46,7 @@ typedef struct etx_attention_tile {
   // Of keys and values of int8 that are multiplied as integers
   // (attention_bytes.c); NULL: floats.
   const etx_attention_byte_loops* bytes;
+  bool reads_halves;                        // (attention_halves.c)
   etx_attention_rows query;                 // not of bytes
   float query_factors[ETX_ATTENTION_TILE];  // of rounded queries; only of bytes
   // `count` rows of etx_attention_accumulator_width floats.
@@ -183,6 +185,37 @@ void etx_attention_score_bytes(const etx_attention_tile* tile, size_t r,
 void etx_attention_add_bytes(const etx_attention_tile* tile, size_t r,
                              size_t rows, const etx_attention_row_range* values,
                              float (*weights)[ETX_ATTENTION_KEYS]);
+
+// Prefetches part `i` of `parts` of some rows.
+static inline void etx_attention_prefetch_part(
+    const etx_attention_prefetch_rows* p, size_t i, size_t parts) {
+  const size_t end = p->count * (i + 1) / parts;
+  for (size_t row = p->count * i / parts; row < end; ++row) {
+    const char* at = p->data + (ptrdiff_t)row * p->row_bytes;
+    for (size_t k = 0; k < p->bytes; k += ETX_CACHE_LINE_BYTES) {
+      ETX_PREFETCH_L2(at + k);
+    }
+  }
+}
+
+// True if a few queries read keys and values of halves as stored. The bits are
+// those of expanded keys and values.
+bool etx_attention_reads_halves(const etx_attention* attention);
+
+// The scores of `rows` rows of the tile from row `r` on with a range of keys.
+// Prefetches `next` meanwhile.
+void etx_attention_score_halves(const etx_attention_tile* tile, size_t r,
+                                size_t rows,
+                                const etx_attention_row_range* keys,
+                                const etx_attention_prefetch_rows* next,
+                                float (*scores)[ETX_ATTENTION_KEYS]);
+
+// Adds a range of values, times their weights, to the rows' accumulators.
+void etx_attention_add_halves(const etx_attention_tile* tile, size_t r,
+                              size_t rows,
+                              const etx_attention_row_range* values,
+                              const etx_attention_prefetch_rows* next,
+                              float (*weights)[ETX_ATTENTION_KEYS]);
 
 // Lets a GEMM call prefetch `ahead`. The call's taps must be set: they decide
 // how many bytes are prefetched with each of them.

@@ -77,7 +77,8 @@ typedef void (*etx_gemm_microkernel)(const etx_gemm_block* block);
 // by zeros; then halves of the partial sums are added, i and i + 8, i and i +
 // 4, and so on. Dot products of fewer than 16 elements are one sum in order.
 //
-// Left and right are float32, or both of the half type of the loop. Halves are
+// Left and right are float32, or both of the half type of the loop (left is
+// float32 in half_dots). Halves are
 // expanded to float32, which is exact, and the sums stay in float32: their bits
 // are those of the expanded operands. Loops of halves need at least 16
 // elements.
@@ -116,6 +117,13 @@ typedef struct etx_f32_microkernels {
   etx_gemm_nt_loop dots;
   etx_gemm_nt_loop dots_bf16;
   etx_gemm_nt_loop dots_f16;
+  // Rows of halves beside float32, read as stored. Dots have one row, and rows
+  // of a multiple of 16 elements. Sums have a panel whose lanes are contiguous;
+  // they prefetch nothing.
+  etx_gemm_nt_loop half_dots_bf16;
+  etx_gemm_nt_loop half_dots_f16;
+  etx_gemm_microkernel half_sums_bf16;
+  etx_gemm_microkernel half_sums_f16;
   etx_gemm_small_loop gemm_small;
   etx_transpose_pack_loop transpose_pack;
   etx_row_copy_loop copy_rows;

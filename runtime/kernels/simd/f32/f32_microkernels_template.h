@@ -106,6 +106,11 @@
 #define NAME(x) x##_bf16
 #define LOAD(x, from) ((x) = etx_f32_vec_of_bfloats(from))
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+//   @half_dots_bf16  float32 x bfloat16 | dot products of one row with rows as
+//     stored (half_rows_template.h) | 1 row
+//   @half_sums_bf16  float32 x bfloat16 | weighted sums of rows as stored
+//     (half_rows_template.h) | {HALF_SUM_ROWS} x {HALF_SUM_VECS} vectors
+#include "runtime/kernels/simd/f32/half_rows_template.h"
 #undef LOAD
 #undef NAME
 
@@ -114,6 +119,11 @@
 #define NAME(x) x##_f16
 #define LOAD(x, from) ((x) = etx_f32_vec_of_halves(from))
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+//   @half_dots_f16  float32 x float16 | dot products of one row with rows as
+//     stored (half_rows_template.h) | 1 row
+//   @half_sums_f16  float32 x float16 | weighted sums of rows as stored
+//     (half_rows_template.h) | {HALF_SUM_ROWS} x {HALF_SUM_VECS} vectors
+#include "runtime/kernels/simd/f32/half_rows_template.h"
 #undef LOAD
 #undef NAME
 #undef T
@@ -178,6 +188,18 @@
         ETX_IF_LOOP(ETX_LOOP_f32_dots_f16,                                    \
                     (ETX_HAS_DTYPE(FLOAT16) ? ETX_DTYPE_BIT(FLOAT16) : 0u),   \
                     dots_f16),                                                \
+        ETX_IF_LOOP(ETX_LOOP_f32_half_dots_bf16,                              \
+                    (ETX_HAS_DTYPE(BFLOAT16) ? ETX_DTYPE_BIT(BFLOAT16) : 0u), \
+                    half_dots_bf16),                                          \
+        ETX_IF_LOOP(ETX_LOOP_f32_half_dots_f16,                               \
+                    (ETX_HAS_DTYPE(FLOAT16) ? ETX_DTYPE_BIT(FLOAT16) : 0u),   \
+                    half_dots_f16),                                           \
+        ETX_IF_LOOP(ETX_LOOP_f32_half_sums_bf16,                              \
+                    (ETX_HAS_DTYPE(BFLOAT16) ? ETX_DTYPE_BIT(BFLOAT16) : 0u), \
+                    half_sums_bf16),                                          \
+        ETX_IF_LOOP(ETX_LOOP_f32_half_sums_f16,                               \
+                    (ETX_HAS_DTYPE(FLOAT16) ? ETX_DTYPE_BIT(FLOAT16) : 0u),   \
+                    half_sums_f16),                                           \
         ETX_IF_ANY_LOOP(ETX_LOOP_f32_gemm_small, gemm_small),                 \
         ETX_IF_ANY_LOOP(ETX_LOOP_f32_transpose_pack, transpose_pack),         \
         ETX_IF_ANY_LOOP(ETX_LOOP_f32_copy_rows, copy_rows),                   \

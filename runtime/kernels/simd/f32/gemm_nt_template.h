@@ -38,6 +38,9 @@ enum {
   GEMM_NT_TILE = 12,
   GEMM_NT_PREFETCH = 0,
 #endif
+  // The block of weighted sums of half rows (half_rows_template.h).
+  HALF_SUM_ROWS = VECTOR_BYTES == 64 ? 4 : 2,
+  HALF_SUM_VECS = 4,
   GEMM_NT_AHEAD = 1024,  // the longest rows that are prefetched
   GEMM_NT_CACHED = 64,   // columns that one row reads in the order of memory,
   GEMM_NT_SHORT = 256,   // rows with no more elements are short

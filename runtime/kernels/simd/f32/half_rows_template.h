@@ -1,0 +1,118 @@
+// Products of float32 with rows of halves as they are stored, for attention of
+// a few queries: each row is read once, and registers expand it. The sums have
+// the order, and so the bits, of those over expanded rows. Include after
+// gemm_nt_template.h.
+//
+//   T              required  type of an element in memory
+//   NAME(x)        required  name of a function for the type
+//   LOAD(x, from)  required  loads a vector of elements as float32
+//   VECTOR_BYTES   required  bytes of a vector register: 16, 32 or 64
+
+#if !defined(T) || !defined(NAME) || !defined(LOAD) || !defined(VECTOR_BYTES)
+#error "this header needs the macros of its table"
+#endif
+
+static inline __attribute__((always_inline)) void NAME(half_dot)(
+    const float* left, const T* right, size_t count,
+    etx_f32_vec sums[DOT_PARTS]) {
+  for (size_t k = 0; k < count; k += GEMM_NT_LANES) {
+    ETX_UNROLLED
+    for (size_t part = 0; part < DOT_PARTS; ++part) {
+      const size_t at = k + part * ETX_F32_LANES;
+      etx_f32_vec x, y;
+      memcpy(&x, left + at, sizeof x);
+      LOAD(y, right + at);
+      sums[part] = ETX_F32_FMA(x, y, sums[part]);
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void NAME(half_dots_of)(
+    const etx_gemm_nt* b, size_t count) {
+  const T* right = b->right;
+#if VECTOR_BYTES == 64
+  for (size_t column = 0; column < b->columns; column += 16) {
+    const size_t left = b->columns - column;
+    const size_t some = left < 16 ? left : 16;
+    etx_f32_vec all[16] = {{0}};
+    float totals[16];
+    for (size_t i = 0; i < some; ++i, right += b->right_row) {
+      NAME(half_dot)(b->left, right, count, &all[4 * (i % 4) + i / 4]);
+    }
+    gemm_nt_totals(all, totals);
+    memcpy(b->out + column, totals, some * sizeof(float));
+  }
+#else
+  for (size_t column = 0; column < b->columns; ++column) {
+    etx_f32_vec sums[DOT_PARTS] = {{0}};
+    NAME(half_dot)(b->left, right, count, sums);
+    b->out[column] = etx_f32_vec_sum(sums);
+    right += b->right_row;
+  }
+#endif
+}
+
+// Dots of one row of float32 with rows of a multiple of sixteen elements.
+static void NAME(half_dots)(const etx_gemm_nt* b) {
+  if (b->count == 64) {
+    NAME(half_dots_of)(b, 64);
+  } else {
+    NAME(half_dots_of)(b, b->count);
+  }
+}
+
+// The sums of `rows` rows in `vecs` vectors from `lane` on.
+static inline __attribute__((always_inline)) void NAME(half_sums_of)(
+    const etx_gemm_block* b, size_t row, size_t rows, size_t lane,
+    size_t vecs) {
+  etx_f32_vec sums[HALF_SUM_ROWS][HALF_SUM_VECS] = {{{0}}};
+  float* out = (float*)b->sums + (ptrdiff_t)row * b->sum_row + lane;
+  const float* weights =
+      (const float*)b->weights + (ptrdiff_t)row * b->weight_row;
+  const T* from = (const T*)b->panel + lane;
+  for (size_t r = 0; r < rows && !b->starts; ++r) {
+    memcpy(sums[r], out + (ptrdiff_t)r * b->sum_row, vecs * VECTOR_BYTES);
+  }
+  for (size_t k = 0; k < b->taps; ++k, from += b->panel_row) {
+    etx_f32_vec x[HALF_SUM_VECS];
+    ETX_UNROLLED
+    for (size_t v = 0; v < vecs; ++v) LOAD(x[v], from + v * ETX_F32_LANES);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      const etx_f32_vec zero = {0};
+      const etx_f32_vec weight =
+          zero + weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
+      ETX_UNROLLED
+      for (size_t v = 0; v < vecs; ++v) {
+        sums[r][v] = ETX_F32_FMA(weight, x[v], sums[r][v]);
+      }
+    }
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    memcpy(out + (ptrdiff_t)r * b->sum_row, sums[r], vecs * VECTOR_BYTES);
+  }
+}
+
+// A block with a panel of halves, whose lanes are contiguous.
+static void NAME(half_sums)(const etx_gemm_block* b) {
+  enum { WIDE = HALF_SUM_VECS * ETX_F32_LANES };
+  size_t row = 0;
+  for (; row + HALF_SUM_ROWS <= b->rows; row += HALF_SUM_ROWS) {
+    size_t lane = 0;
+    for (; lane + WIDE <= b->lanes; lane += WIDE) {
+      NAME(half_sums_of)(b, row, HALF_SUM_ROWS, lane, HALF_SUM_VECS);
+    }
+    for (; lane < b->lanes; lane += ETX_F32_LANES) {
+      NAME(half_sums_of)(b, row, HALF_SUM_ROWS, lane, 1);
+    }
+  }
+  for (; row < b->rows; ++row) {
+    size_t lane = 0;
+    for (; lane + WIDE <= b->lanes; lane += WIDE) {
+      NAME(half_sums_of)(b, row, 1, lane, HALF_SUM_VECS);
+    }
+    for (; lane < b->lanes; lane += ETX_F32_LANES) {
+      NAME(half_sums_of)(b, row, 1, lane, 1);
+    }
+  }
+}

@@ -1,5 +1,6 @@
 # With ETX_COVERAGE, tests count the branches that they take in the sources of
 # these folders, which are compiled without optimisation: scripts/coverage.sh.
+# Conditions that no input changes have no branch (format/base/reachability.h).
 foreach(folder IN LISTS ETX_COVERAGE)
   file(GLOB_RECURSE counted CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
   list(FILTER counted EXCLUDE REGEX "/runtime/(kernels|module|pool|threads)/")
@@ -8,7 +9,7 @@ foreach(folder IN LISTS ETX_COVERAGE)
     set(counting_target etx_cli)
   endif()
   set_property(SOURCE ${counted} TARGET_DIRECTORY ${counting_target}
-    APPEND PROPERTY COMPILE_OPTIONS --coverage -O0)
+    APPEND PROPERTY COMPILE_OPTIONS --coverage -O0 -DETX_COVERAGE_BUILD)
 endforeach()
 if(ETX_COVERAGE)
   target_link_options(etx_options INTERFACE --coverage)

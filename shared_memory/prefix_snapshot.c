@@ -18,8 +18,14 @@ typedef struct prefix_walk {
   size_t bytes;         // of the state in the content
 } prefix_walk;
 
-static etx_status start(prefix_walk* walk, const etx_shared_memory* shared,
-                        uint64_t length, etx_diag* diag) {
+// Goes back to the start.
+static void start(prefix_walk* walk) {
+  memset(&walk->cursor, 0, sizeof walk->cursor);
+  walk->next_cache = 0;
+}
+
+static etx_status open_walk(prefix_walk* walk, const etx_shared_memory* shared,
+                            uint64_t length, etx_diag* diag) {
   memset(walk, 0, sizeof *walk);
   walk->shared = shared;
   walk->length = length;
@@ -45,28 +51,33 @@ static bool next(prefix_walk* walk) {
   return true;
 }
 
-static etx_status content_bytes(const etx_shared_memory* shared,
-                                uint64_t length, bool checks, size_t* out_bytes,
-                                etx_diag* diag) {
-  prefix_walk walk;
+static etx_status snapshot_bytes(prefix_walk* walk, bool checks,
+                                 size_t* out_bytes, etx_diag* diag) {
   size_t bytes = ETX_SNAPSHOT_HEADER;
-  ETX_TRY(start(&walk, shared, length, diag));
-  while (next(&walk)) {
-    if (checks && walk.is_cache) {
-      ETX_TRY(etx_cache_rows_check(&walk.rows, length, diag));
+  start(walk);
+  while (next(walk)) {
+    if (checks && walk->is_cache) {
+      ETX_TRY(etx_cache_rows_check(&walk->rows, walk->length, diag));
     }
-    if (!etx_add_size(bytes, walk.bytes, &bytes)) return ETX_OUT_OF_RANGE;
+    // States of a forged file may share bytes.
+    if (!etx_add_size(bytes, walk->bytes, &bytes)) return ETX_OUT_OF_RANGE;
   }
   *out_bytes = bytes;
   return ETX_OK;
+}
+
+static etx_status save_needed(const etx_shared_memory* shared, uint64_t length,
+                              size_t* out_bytes, etx_diag* diag) {
+  prefix_walk walk;
+  ETX_TRY(open_walk(&walk, shared, length, diag));
+  return snapshot_bytes(&walk, true, out_bytes, diag);
 }
 
 etx_status etx_shared_memory_save_prefix_needed(const etx_shared_memory* shared,
                                                 uint64_t length,
                                                 size_t* out_bytes,
                                                 etx_diag* diag) {
-  return etx_diag_seal(diag,
-                       content_bytes(shared, length, true, out_bytes, diag));
+  return etx_diag_seal(diag, save_needed(shared, length, out_bytes, diag));
 }
 
 // Bytes of the rows of one part of a cache in the content.
@@ -81,7 +92,7 @@ static uint8_t* part_of(const etx_cache_rows* rows, size_t index) {
 // Writes the first rows of a cache.
 static void save_rows(const prefix_walk* walk, uint8_t* content) {
   const size_t bytes = part_bytes(walk);
-  for (size_t i = 0; bytes > 0 && i < walk->rows.blocks; ++i) {
+  for (size_t i = 0; i < walk->rows.blocks; ++i) {
     memcpy(content + i * bytes, part_of(&walk->rows, i), bytes);
   }
 }
@@ -98,7 +109,6 @@ static void save_state(const prefix_walk* walk, uint8_t* content) {
   const size_t position = walk->cursor.row - 1;
   const uint8_t* const data =
       walk->shared->planned.data + walk->state.row.offset;
-  if (walk->bytes == 0) return;
   memcpy(content, data, walk->bytes);
   // Only states of one integer are counters.
   if (walk->bytes > sizeof(int64_t) || !is_counter(&walk->table, position)) {
@@ -115,14 +125,15 @@ static etx_status save(const etx_shared_memory* shared, uint64_t length,
     return etx_diag_fail(diag, ETX_TORN_STATE,
                          "torn state cannot be saved; reset it first");
   }
-  ETX_TRY(content_bytes(shared, length, true, &needed, diag));
+  ETX_TRY(open_walk(&walk, shared, length, diag));
+  ETX_TRY(snapshot_bytes(&walk, true, &needed, diag));
   if (out.size < needed) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
                          "a snapshot of %u rows needs %z bytes, %z were given",
                          length, needed, out.size);
   }
   uint8_t* content = out.data + ETX_SNAPSHOT_HEADER;
-  ETX_TRY(start(&walk, shared, length, diag));
+  start(&walk);
   while (next(&walk)) {
     if (walk.is_cache) {
       save_rows(&walk, content);
@@ -145,24 +156,21 @@ etx_status etx_shared_memory_save_prefix(const etx_shared_memory* shared,
 
 static void restore_rows(const prefix_walk* walk, const uint8_t* content) {
   const size_t bytes = part_bytes(walk);
-  for (size_t i = 0; bytes > 0 && i < walk->rows.blocks; ++i) {
+  for (size_t i = 0; i < walk->rows.blocks; ++i) {
     memcpy(part_of(&walk->rows, i), content + i * bytes, bytes);
   }
 }
 
 // Writes initial values to the rows behind the prefix. In torn state, a counter
 // does not say which rows were written.
-static etx_status clear_rest(const etx_shared_memory* shared, uint64_t length,
-                             etx_diag* diag) {
-  const bool all = *shared->planned.torn != 0;
-  prefix_walk walk;
-  ETX_TRY(start(&walk, shared, length, diag));
-  while (next(&walk)) {
-    if (!walk.is_cache) continue;
-    etx_cache_rows_clear(&walk.rows, etx_cache_rows_taken(&walk.rows, length),
-                         all);
+static void clear_rest(prefix_walk* walk) {
+  const bool all = *walk->shared->planned.torn != 0;
+  start(walk);
+  while (next(walk)) {
+    if (!walk->is_cache) continue;
+    etx_cache_rows_clear(&walk->rows,
+                         etx_cache_rows_taken(&walk->rows, walk->length), all);
   }
-  return ETX_OK;
 }
 
 etx_status etx_prefix_snapshot_restore(etx_shared_memory* shared,
@@ -170,7 +178,8 @@ etx_status etx_prefix_snapshot_restore(etx_shared_memory* shared,
                                        etx_diag* diag) {
   prefix_walk walk;
   size_t needed = 0;
-  ETX_TRY(content_bytes(shared, length, false, &needed, diag));
+  ETX_TRY(open_walk(&walk, shared, length, diag));
+  ETX_TRY(snapshot_bytes(&walk, false, &needed, diag));
   if (snapshot.size != needed) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "the snapshot of %u rows has %z bytes, expected %z",
@@ -178,13 +187,13 @@ etx_status etx_prefix_snapshot_restore(etx_shared_memory* shared,
   }
   ETX_TRY(etx_snapshot_check_content(snapshot, diag));
   // Before counters change, because they say which rows to clear.
-  ETX_TRY(clear_rest(shared, length, diag));
+  clear_rest(&walk);
   const uint8_t* content = snapshot.data + ETX_SNAPSHOT_HEADER;
-  ETX_TRY(start(&walk, shared, length, diag));
+  start(&walk);
   while (next(&walk)) {
     if (walk.is_cache) {
       restore_rows(&walk, content);
-    } else if (walk.bytes > 0) {
+    } else {
       memcpy(shared->planned.data + walk.state.row.offset, content, walk.bytes);
     }
     content += walk.bytes;

@@ -78,9 +78,10 @@ static bool has_earlier_name(const etx_program* program,
                              const etx_shared_cursor* end, etx_text name) {
   etx_shared_cursor cursor = {0, 0};
   etx_shared_state state;
-  while (etx_shared_plan_next(program, &cursor, &state)) {
-    if (cursor.plan == end->plan && cursor.row == end->row) return false;
+  (void)etx_shared_plan_next(program, &cursor, &state);
+  while (cursor.plan != end->plan || cursor.row != end->row) {
     if (etx_text_equal(state.row.name, name)) return true;
+    (void)etx_shared_plan_next(program, &cursor, &state);
   }
   return false;
 }

@@ -10,8 +10,8 @@
 etx_status etx_shared_memory_needed(const etx_program* program,
                                     size_t* out_bytes) {
   size_t bytes = 0;
-  if (program->state_bytes > SIZE_MAX ||
-      !etx_add_size(ETX_SHARED_MEMORY_HEADER, (size_t)program->state_bytes,
+  // etx_program_open has refused more than a size_t holds.
+  if (!etx_add_size(ETX_SHARED_MEMORY_HEADER, (size_t)program->state_bytes,
                     &bytes)) {
     return ETX_OUT_OF_RANGE;
   }

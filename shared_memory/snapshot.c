@@ -23,7 +23,7 @@ static etx_status save(const etx_shared_memory* shared, etx_bytes_mut out,
   }
   const uint8_t* state = shared->planned.data;
   const size_t bytes = shared->planned.size;
-  if (bytes > 0) memcpy(out.data + ETX_SNAPSHOT_HEADER, state, bytes);
+  memcpy(out.data + ETX_SNAPSHOT_HEADER, state, bytes);
   etx_snapshot_finish(shared, ETX_SNAPSHOT_WHOLE, bytes,
                       (etx_bytes_mut){out.data, needed});
   *out_size = needed;
@@ -53,10 +53,8 @@ static etx_status restore(etx_shared_memory* shared, etx_bytes snapshot,
                          shared->planned.size);
   }
   ETX_TRY(etx_snapshot_check_content(snapshot, diag));
-  if (bytes > 0) {
-    memcpy(shared->planned.data, snapshot.data + ETX_SNAPSHOT_HEADER,
-           shared->planned.size);
-  }
+  memcpy(shared->planned.data, snapshot.data + ETX_SNAPSHOT_HEADER,
+         shared->planned.size);
   *shared->planned.torn = 0;
   return ETX_OK;
 }
@@ -71,10 +69,8 @@ static etx_status fork_block(const etx_shared_memory* from,
                              etx_diag* diag) {
   ETX_TRY(etx_session_check_block(from->program, block, diag));
   const uint32_t torn = *from->planned.torn;
-  if (from->planned.size > 0) {
-    memcpy(block.data + ETX_SHARED_MEMORY_HEADER, from->planned.data,
-           from->planned.size);
-  }
+  memcpy(block.data + ETX_SHARED_MEMORY_HEADER, from->planned.data,
+         from->planned.size);
   etx_session_start(out_fork, from->program, block);
   *out_fork->planned.torn = torn;
   return ETX_OK;

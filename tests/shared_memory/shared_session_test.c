@@ -312,6 +312,100 @@ static void conflicting_initial_data_is_refused(void** state) {
   test_program_end(p);
 }
 
+// Methods of a stock file whose arenas of state differ share nothing.
+static void methods_that_do_not_agree_share_no_state(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  etx_program program;
+  etx_shared_memory shared;
+  for (int i = 0; i < 2; ++i) {
+    test_method(p, i == 0 ? "first" : "second");
+    test_arenas(p, 16, 16 + 16 * i);
+    test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(4), 0);
+  }
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  test_block block = test_block_new(64, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
+  assert_int_equal(etx_shared_memory_count(&shared), 0);
+  etx_tensor tensor;
+  etx_state_hold hold;
+  assert_status(
+      etx_shared_memory_find(&shared, etx_text_of("s"), &tensor, &hold, &diag),
+      ETX_NOT_FOUND);
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
+static void states_without_a_name_are_not_listed(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  etx_program program;
+  etx_shared_memory shared;
+  etx_tensor tensor;
+  etx_state_hold hold;
+  test_method(p, "forward");
+  test_arenas(p, 16, 32);
+  test_state(p, "", ETX_DTYPE_FLOAT32, SIZES(4), 0);
+  test_state(p, "named", ETX_DTYPE_FLOAT32, SIZES(4), 16);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  test_block block = test_block_new(64 + 32, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
+  assert_int_equal(etx_shared_memory_count(&shared), 1);
+  assert_true(etx_text_is(etx_shared_memory_name_at(&shared, 0), "named"));
+  assert_refused(
+      etx_shared_memory_find(&shared, etx_text_of(""), &tensor, &hold, &diag),
+      ETX_NOT_FOUND, "no state ''");
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
+// No method names these states, so nothing but the blob has checked them. Of a
+// zeroed block, only the header is written.
+static void a_state_of_too_wide_strides_is_not_found(void** state) {
+  (void)state;
+  if (SIZE_MAX < UINT64_MAX) skip();  // it opens no such program
+  const int64_t bytes = (int64_t)2 << 32;
+  test_program* p = test_program_new();
+  etx_program program;
+  etx_shared_memory shared;
+  etx_tensor tensor = {0};
+  etx_state_hold hold;
+  test_method(p, "m");
+  test_arenas(p, 16, bytes);
+  test_blob(p);
+  test_state_row(p, "wide", ETX_DTYPE_UINT8, SIZES(2, 65536, 65536), 0, 0);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  test_block block = test_block_new(64, ETX_SHARED_MEMORY_ALIGNMENT);
+  memset(block.bytes.data, 0, 64);
+  assert_ok(etx_shared_memory_init_zeroed(
+      &shared, &program, (etx_bytes_mut){block.bytes.data, 64 + (size_t)bytes},
+      &diag));
+  assert_refused(etx_shared_memory_find(&shared, etx_text_of("wide"), &tensor,
+                                        &hold, &diag),
+                 ETX_OUT_OF_RANGE, "strides of state 'wide'");
+  assert_null(tensor.data);
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
+// A blob may state any number of bytes if no method has an arena of state.
+static void more_state_than_can_be_addressed_is_refused(void** state) {
+  (void)state;
+  const etx_program program = {.state_bytes = SIZE_MAX - 10};
+  etx_shared_memory shared;
+  size_t needed = 77;
+  assert_int_equal(etx_shared_memory_needed(&program, &needed),
+                   ETX_OUT_OF_RANGE);
+  assert_int_equal(needed, 77);
+  test_block block = test_block_new(64, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_refused(etx_shared_memory_init(&shared, &program, block.bytes, &diag),
+                 ETX_OUT_OF_RANGE, "more bytes than this machine can address");
+  assert_true(test_block_end(&block));
+}
+
 static void a_session_without_state_is_only_a_header(void** state) {
   (void)state;
   test_program* p = test_program_new();
@@ -327,6 +421,21 @@ static void a_session_without_state_is_only_a_header(void** state) {
   assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
   assert_int_equal(etx_shared_memory_count(&shared), 0);
   assert_ok(etx_shared_memory_reset(&shared, etx_text_of(""), &diag));
+  // So are its snapshots and its forks.
+  uint8_t snapshot[64];
+  size_t size = 0;
+  assert_ok(etx_shared_memory_save(
+      &shared, (etx_bytes_mut){snapshot, sizeof snapshot}, &size, &diag));
+  assert_int_equal(size, 64);
+  *shared.planned.torn = 1;
+  assert_ok(
+      etx_shared_memory_restore(&shared, (etx_bytes){snapshot, size}, &diag));
+  assert_false(etx_shared_memory_is_torn(&shared));
+  etx_shared_memory fork;
+  test_block other = test_block_new(64, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(etx_shared_memory_fork(&shared, &fork, other.bytes, &diag));
+  assert_memory_equal(other.bytes.data, block.bytes.data, 64);
+  assert_true(test_block_end(&other));
   assert_true(test_block_end(&block));
   test_program_end(p);
 }
@@ -345,6 +454,10 @@ int main(void) {
       cmocka_unit_test(two_sessions_are_independent),
       cmocka_unit_test(an_unknown_method_gets_no_allocator),
       cmocka_unit_test(conflicting_initial_data_is_refused),
+      cmocka_unit_test(methods_that_do_not_agree_share_no_state),
+      cmocka_unit_test(states_without_a_name_are_not_listed),
+      cmocka_unit_test(a_state_of_too_wide_strides_is_not_found),
+      cmocka_unit_test(more_state_than_can_be_addressed_is_refused),
       cmocka_unit_test(a_session_without_state_is_only_a_header),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

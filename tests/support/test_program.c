@@ -56,6 +56,7 @@ struct test_program {
   etx_blob_state states[MAX_DATA];
   int32_t state_sizes[MAX_DATA][ETX_MAX_RANK];
   etx_blob_pair concurrent[MAX_METHODS];
+  etx_bytes caches;
   program_block* blocks;
   etx_bytes_mut file;
 };
@@ -427,6 +428,16 @@ void test_fingerprint(test_program* p, uint8_t first_byte) {
   p->blob.fingerprint[0] = first_byte;
 }
 
+void test_caches(test_program* p, const etx_cache* caches, size_t count) {
+  etx_bytes_mut work = {NULL, 0};
+  stop_unless(etx_cache_table_write_needed(caches, count, &work.size) == ETX_OK,
+              "the table of caches cannot be counted");
+  work.data = take(p, work.size);
+  stop_unless(
+      etx_cache_table_write(caches, count, work, &p->caches, NULL) == ETX_OK,
+      "the table of caches cannot be written");
+}
+
 static etx_bytes write_blob(test_program* p) {
   etx_bytes blob = {NULL, 0};
   size_t needed = 0;
@@ -458,7 +469,9 @@ static etx_bytes write_blob(test_program* p) {
 etx_bytes test_file(test_program* p) {
   etx_pte_content content;
   etx_pte_plan_content plans[MAX_METHODS];
-  etx_pte_named_data named = {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16};
+  etx_pte_named_data named[2] = {
+      {etx_text_of(ETX_CACHE_TABLE_KEY), p->caches, 16},
+      {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16}};
   memset(&content, 0, sizeof content);
   for (size_t i = 0; i < p->method_count; ++i) plans[i] = p->methods[i].plan;
   content.plans = plans;
@@ -473,9 +486,10 @@ etx_bytes test_file(test_program* p) {
   content.delegate_data = &delegate_data;
   content.delegate_data_count = p->has_delegate_data ? 1 : 0;
   if (p->has_blob) {
-    named.data = write_blob(p);
-    content.named_data = &named;
-    content.named_data_count = 1;
+    const size_t unused = p->caches.size == 0;
+    named[1].data = write_blob(p);
+    content.named_data = named + unused;
+    content.named_data_count = 2 - unused;
   }
   sample_release(p->file);
   p->file = sample_write(&content);

@@ -15,6 +15,7 @@
 #define ETX_TESTS_SUPPORT_TEST_PROGRAM_H
 
 #include "format/base/size_limits.h"
+#include "format/cache_table/cache_table.h"
 #include "format/pte/etx_blob.h"
 #include "format/pte_writer/pte_writer.h"
 
@@ -105,6 +106,8 @@ etx_blob_state* test_state_row(test_program* p, const char* name,
 // Methods that may run at the same time, by position; pairs in order.
 void test_concurrent(test_program* p, uint32_t first, uint32_t second);
 void test_fingerprint(test_program* p, uint8_t first_byte);
+// The table of caches, which names states by their position.
+void test_caches(test_program* p, const etx_cache* caches, size_t count);
 
 // Writes the program; the bytes are aligned and live as long as `p`.
 etx_bytes test_file(test_program* p);

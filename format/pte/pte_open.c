@@ -4,20 +4,8 @@
 #include "format/base/arena.h"
 #include "format/pte/pte_header.h"
 #include "format/pte/pte_program.h"
-#include "format/pte/pte_segments.h"
+#include "format/pte/pte_unverified.h"
 #include "format/pte/pte_verifier.h"
-
-// Opens a program in a build without a verifier, which checks only the file
-// identifier.
-static etx_status open_unverified(etx_pte* pte, etx_diag* diag) {
-  const etx_fb_buffer* fb = &pte->fb;
-  if (!etx_fb_has_identifier(fb, "ET12")) {
-    return etx_diag_fail(diag, ETX_BAD_FILE, "this is not a program");
-  }
-  pte->root = etx_fb_root(fb);
-  (void)etx_pte_subsegments_open(pte);
-  return ETX_OK;
-}
 
 static etx_status open_file(etx_pte* pte, etx_bytes file,
                             const etx_pte_limits* limits, etx_diag* diag) {
@@ -49,7 +37,7 @@ static etx_status open_file(etx_pte* pte, etx_bytes file,
   opened.header_length = header.length;
   opened.bad_plan_status = ETX_BAD_FILE;
   ETX_TRY(ETX_VERIFIER ? etx_pte_verify(&opened, limits, diag)
-                       : open_unverified(&opened, diag));
+                       : etx_pte_open_unverified(&opened, diag));
   *pte = opened;
   return ETX_OK;
 }
@@ -59,23 +47,9 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
   return etx_diag_seal(diag, open_file(pte, file, limits, diag));
 }
 
-// Counts the totals in a build without a verifier.
-static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
-  memset(out, 0, sizeof *out);
-  for (size_t i = 0; i < etx_pte_value_count(plan); ++i) {
-    const etx_pte_value value = etx_pte_value_at(plan, i);
-    etx_pte_totals_add(out, &value);
-  }
-  etx_pte_cursor cursor = {0, 0, {0, 0}};
-  etx_pte_instruction instruction;
-  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
-    etx_pte_totals_add_instruction(out, &instruction);
-  }
-}
-
 void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
   if (!ETX_VERIFIER) {
-    count_totals(plan, out);
+    etx_pte_count_totals(plan, out);
   } else if (plan->index < ETX_PTE_CACHED_TOTALS) {
     *out = plan->pte->totals[plan->index];
   } else {

@@ -180,12 +180,12 @@ static etx_status check_codes(etx_pte_verifier* v,
   if ((int)tensor->dynamism < 0 || tensor->dynamism > ETX_PTE_DYNAMIC_UNBOUND) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has the unknown dynamism %i",
-                         (int64_t)tensor->dynamism);
+                         (int64_t)(int)tensor->dynamism);
   }
   if ((int)tensor->location < 0 || tensor->location > ETX_PTE_EXTERNAL) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has the unknown data location %i",
-                         (int64_t)tensor->location);
+                         (int64_t)(int)tensor->location);
   }
   return ETX_OK;
 }

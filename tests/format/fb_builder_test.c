@@ -131,6 +131,57 @@ static void the_counted_size_is_enough_and_every_smaller_one_fails(
   }
 }
 
+// What a string of `text` bytes, or a vector or references of `count` items,
+// gives in a builder that only counts.
+static etx_status count_of(size_t text, size_t count, size_t element,
+                           size_t refs) {
+  etx_fb_builder b;
+  etx_bytes_mut out = {NULL, 77};
+  etx_fb_builder_init_counting(&b);
+  (void)etx_fb_builder_string(&b, etx_text_of("short"));
+  if (text > 0) (void)etx_fb_builder_string(&b, (etx_text){"", text});
+  if (count > 0) {
+    uint8_t* elements = NULL;
+    (void)etx_fb_builder_empty_vector(&b, count, element, element, &elements);
+  }
+  if (refs > 0) (void)etx_fb_builder_reserve_refs(&b, refs);
+  etx_fb_builder_start(&b);
+  return etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out);
+}
+
+static void sizes_that_no_file_holds_are_refused(void** state) {
+  static const struct {
+    size_t text, count, element, refs;
+    etx_status status;
+  } rows[] = {
+      {INT32_MAX - 100, 0, 0, 0, ETX_OK},
+      {INT32_MAX - 11, 0, 0, 0, ETX_OUT_OF_MEMORY},
+      {INT32_MAX, 0, 0, 0, ETX_OUT_OF_MEMORY},
+      {SIZE_MAX - 12, 0, 0, 0, ETX_OUT_OF_MEMORY},
+      {0, INT32_MAX / 8 - 10, 8, 0, ETX_OK},
+      {0, INT32_MAX / 8, 8, 0, ETX_OUT_OF_MEMORY},
+      {0, (size_t)INT32_MAX + 1, 1, 0, ETX_OUT_OF_MEMORY},
+      {0, SIZE_MAX / 8 + 1, 8, 0, ETX_OUT_OF_MEMORY},
+      {0, 0, 0, 1000, ETX_OK},
+      {0, 0, 0, SIZE_MAX / 4 + 1, ETX_OUT_OF_MEMORY},
+  };
+  (void)state;
+  for (size_t i = 0; i < COUNT(rows); ++i) {
+    const etx_status status =
+        count_of(rows[i].text, rows[i].count, rows[i].element, rows[i].refs);
+    if (status != rows[i].status) fail_msg("row %zu: %d", i, (int)status);
+  }
+}
+
+static void a_builder_without_memory_is_full(void** state) {
+  etx_fb_builder b;
+  etx_bytes_mut out = {NULL, 77};
+  (void)state;
+  etx_fb_builder_init(&b, (etx_bytes_mut){NULL, 1000});
+  assert_int_equal(build_all(&b, &out), ETX_OUT_OF_MEMORY);
+  assert_int_equal(out.size, 77);
+}
+
 static void the_same_calls_give_the_same_bytes(void** state) {
   uint8_t first[1024];
   etx_fb_builder b;
@@ -185,6 +236,8 @@ int main(void) {
       cmocka_unit_test(equal_vtables_are_shared),
       cmocka_unit_test(absent_values_take_no_bytes),
       cmocka_unit_test(the_counted_size_is_enough_and_every_smaller_one_fails),
+      cmocka_unit_test(sizes_that_no_file_holds_are_refused),
+      cmocka_unit_test(a_builder_without_memory_is_full),
       cmocka_unit_test(the_same_calls_give_the_same_bytes),
       cmocka_unit_test(
           more_different_vtables_than_are_remembered_are_still_right),

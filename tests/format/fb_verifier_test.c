@@ -405,6 +405,41 @@ static void a_table_with_a_known_vtable_must_be_aligned(void** state) {
   assert_says(&diag, "'Leaf.wide': a field lies at byte");
 }
 
+// Of a schema in which a table without fields precedes the one that is wrong.
+static void a_message_names_the_table_that_has_the_field(void** state) {
+  static const etx_fb_field_info fields[] = {{ETX_FB_TABLE, false, 1},
+                                             {ETX_FB_TABLE, false, 2},
+                                             {ETX_FB_STRING, true, 0}};
+  static const etx_fb_table_info tables[] = {{0, 2}, {2, 0}, {2, 1}};
+  static const etx_fb_schema schema = {
+      tables, fields, NULL, "Root\0none\0full\0Empty\0Full\0text", "TEST"};
+  uint64_t space[32];
+  etx_fb_builder b;
+  etx_bytes_mut out = {NULL, 0};
+  etx_diag diag;
+  (void)state;
+  etx_diag_init(&diag);
+  etx_fb_builder_init(&b, (etx_bytes_mut){(uint8_t*)space, sizeof space});
+  etx_fb_builder_start(&b);
+  const etx_fb_ref lacking = etx_fb_builder_end(&b);
+  etx_fb_builder_start(&b);
+  etx_fb_builder_add_ref(&b, 0, lacking);
+  etx_fb_builder_add_ref(&b, 1, lacking);
+  assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
+  const etx_fb_buffer buffer = {out.data, (uint32_t)out.size};
+  assert_int_equal(etx_fb_verify(&buffer, &schema, 0, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "'Full.text': the table at byte");
+}
+
+static void a_buffer_has_at_most_2_gigabytes(void** state) {
+  const etx_fb_buffer buffer = {good, (uint32_t)INT32_MAX + 1};
+  etx_diag diag;
+  (void)state;
+  etx_diag_init(&diag);
+  assert_int_equal(etx_fb_verify(&buffer, &small, 0, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "the buffer has 2147483648 bytes, at most 2147483647");
+}
+
 // Each level refers to the next one twice, so following every reference would
 // visit 2^40 tables.
 static void shared_tables_cannot_cause_endless_work(void** state) {
@@ -452,6 +487,8 @@ int main(void) {
       cmocka_unit_test(tables_with_a_known_vtable_count_towards_the_depth),
       cmocka_unit_test(a_table_with_a_known_vtable_must_end_inside_the_file),
       cmocka_unit_test(a_table_with_a_known_vtable_must_be_aligned),
+      cmocka_unit_test(a_message_names_the_table_that_has_the_field),
+      cmocka_unit_test(a_buffer_has_at_most_2_gigabytes),
       cmocka_unit_test(shared_tables_cannot_cause_endless_work),
       cmocka_unit_test(fields_that_the_schema_does_not_know_are_skipped),
   };

@@ -57,6 +57,17 @@ static void the_older_short_header_has_segments_up_to_the_end(void** state) {
   assert_int_equal(header.segment_bytes, 100);
 }
 
+static void a_file_may_have_no_segments(void** state) {
+  etx_pte_header header;
+  (void)state;
+  for (uint32_t length = 24; length <= 32; length += 8) {
+    assert_ok(
+        etx_pte_header_read(file_with(length, 200, 0, 0, 356), &header, NULL));
+    assert_int_equal(header.segment_base, 0);
+    assert_int_equal(header.segment_bytes, 0);
+  }
+}
+
 static void a_longer_header_is_accepted(void** state) {
   etx_pte_header header;
   (void)state;
@@ -109,6 +120,7 @@ int main(void) {
       cmocka_unit_test(a_header_is_written_as_the_expected_bytes),
       cmocka_unit_test(a_file_without_extended_header_is_all_program),
       cmocka_unit_test(the_older_short_header_has_segments_up_to_the_end),
+      cmocka_unit_test(a_file_may_have_no_segments),
       cmocka_unit_test(a_longer_header_is_accepted),
       cmocka_unit_test(numbers_that_do_not_fit_the_file_are_refused),
   };

@@ -4,6 +4,8 @@
 #include "tests/format/fixtures/format_test.h"
 
 #include "format/pte/pte_program.h"
+#include "format/pte/pte_segments.h"
+#include "format/pte/pte_unverified.h"
 #include "tests/format/fixtures/sample_program.h"
 
 typedef struct program_fixture {
@@ -193,6 +195,60 @@ static void named_data_is_found_by_key(void** state) {
   assert_false(etx_pte_named_data_find(&f->pte, "no such key", &data));
 }
 
+// A build without a verifier reads the same.
+static void an_unverified_program_has_the_same_fields(void** state) {
+  const program_fixture* f = *state;
+  etx_pte pte = f->pte;
+  pte.root = 0;
+  memset(&pte.constants, 0, sizeof pte.constants);
+  memset(&pte.initial, 0, sizeof pte.initial);
+  assert_ok(etx_pte_open_unverified(&pte, NULL));
+  assert_int_equal(pte.root, f->pte.root);
+  assert_memory_equal(&pte.constants, &f->pte.constants, sizeof pte.constants);
+  assert_memory_equal(&pte.initial, &f->pte.initial, sizeof pte.initial);
+  etx_diag diag;
+  etx_diag_init(&diag);
+  pte.fb.data += 4;
+  assert_int_equal(etx_pte_open_unverified(&pte, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "this is not a program");
+}
+
+static void assert_counted(const etx_pte* pte, size_t index) {
+  etx_pte_totals known, counted;
+  const etx_pte_plan plan = etx_pte_plan_at(pte, index);
+  etx_pte_plan_totals(&plan, &known);
+  etx_pte_count_totals(&plan, &counted);
+  assert_memory_equal(&known, &counted, sizeof known);
+}
+
+// Also those of methods behind the ones whose totals are kept.
+static void totals_are_those_that_a_count_gives(void** state) {
+  const program_fixture* f = *state;
+  enum { METHODS = ETX_PTE_CACHED_TOTALS + 2 };
+  static const char names[] = "0123456789";
+  etx_pte_content content = *sample_content();
+  etx_pte_plan_content plans[METHODS];
+  etx_pte pte;
+  etx_pte_totals totals;
+  etx_pte_plan_totals(&f->plan, &totals);
+  assert_int_equal(totals.tensors, 6);
+  assert_int_equal(totals.items, 3 + 2 + 3 + 5 + 2);
+  for (size_t i = 0; i < 3; ++i) assert_counted(&f->pte, i);
+  for (size_t i = 0; i < METHODS; ++i) {
+    plans[i] = content.plans[i % 2 == 0 ? 0 : 2];
+    plans[i].name = (etx_text){names + i, 1};
+  }
+  content.plans = plans;
+  content.plan_count = METHODS;
+  const etx_bytes_mut file = sample_write(&content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  for (size_t i = 0; i < METHODS; ++i) assert_counted(&pte, i);
+  const etx_pte_plan late = etx_pte_plan_at(&pte, METHODS - 2);
+  etx_pte_plan_totals(&late, &totals);
+  assert_int_equal(totals.tensors, 6);
+  sample_release(file);
+}
+
 // ---- files of the stock exporter: numbers from tests/data/pte/README.md ----
 
 typedef struct stock {
@@ -251,6 +307,10 @@ static void legacy_constants_inside_the_program_are_read(void** state) {
   assert_int_equal(data.size, sizeof values);
   memcpy(values, data.data, sizeof values);
   assert_true(values[0] == 3 && values[3] == 3);
+  etx_bytes none = {NULL, 77};
+  assert_false(etx_pte_constant_find(&pte, 0, &none));
+  assert_false(etx_pte_constant_find(&pte, 3, &none));
+  assert_true(etx_pte_constant_find(&pte, 2, &none));
   sample_release(file);
 }
 
@@ -265,6 +325,8 @@ int main(void) {
       cmocka_unit_test(every_kind_of_instruction_is_read),
       cmocka_unit_test(delegates_are_readable),
       cmocka_unit_test(named_data_is_found_by_key),
+      cmocka_unit_test(an_unverified_program_has_the_same_fields),
+      cmocka_unit_test(totals_are_those_that_a_count_gives),
       cmocka_unit_test(stock_files_are_opened),
       cmocka_unit_test(legacy_constants_inside_the_program_are_read),
   };

@@ -47,7 +47,7 @@ static bool is_input(const etx_verify_method* m, uint32_t value) {
 static etx_status find_views(const etx_verify_method* m,
                              etx_verify_effects* effects, bool* is_view) {
   for (size_t s = 0; s < m->step_count; ++s) {
-    ETX_TRY(etx_verify_effects_of(m, s, effects));
+    etx_verify_effects_again(m, s, effects);
     if (effects->rebound != ETX_VERIFY_NONE && m->steps[s].op != NULL &&
         !is_input(m, effects->rebound)) {
       is_view[effects->rebound] = true;
@@ -116,7 +116,7 @@ static etx_status find_shown(etx_verify_block_flow* f,
   for (bool is_news = true; is_news;) {
     is_news = false;
     for (size_t s = 0; s < m->step_count; ++s) {
-      ETX_TRY(etx_verify_effects_of(m, s, effects));
+      etx_verify_effects_again(m, s, effects);
       if (effects->rebound == ETX_VERIFY_NONE) continue;
       is_news |= unite(etx_verify_shown(f, effects->rebound),
                        etx_verify_shown(f, effects->rebound_from), f->words);
@@ -131,7 +131,7 @@ static etx_status write_basic_block(const etx_verify_block_flow* f,
                                     etx_verify_effects* effects, uint32_t at,
                                     uint64_t* written) {
   for (uint32_t s = f->basic.first[at]; s < f->basic.first[at + 1]; ++s) {
-    ETX_TRY(etx_verify_effects_of(f->m, s, effects));
+    etx_verify_effects_again(f->m, s, effects);
     for (size_t i = 0; i < effects->write_count; ++i) {
       unite(written, etx_verify_shown(f, effects->writes[i].value), f->words);
     }
@@ -216,7 +216,7 @@ static etx_status live_at_start(const etx_verify_block_flow* f,
                                 etx_verify_effects* effects, uint32_t at,
                                 uint64_t* live) {
   for (uint32_t s = f->basic.first[at + 1]; s-- > f->basic.first[at];) {
-    ETX_TRY(etx_verify_effects_of(f->m, s, effects));
+    etx_verify_effects_again(f->m, s, effects);
     etx_verify_live_before(f, effects, live);
   }
   return ETX_OK;

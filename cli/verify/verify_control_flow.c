@@ -11,7 +11,9 @@ etx_status etx_verify_find_varying(const etx_verify_method* m,
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_pte_instruction* const at = &m->steps[s].instruction;
     if (at->kind == ETX_PTE_MOVE_CALL) varies[at->target] = true;
-    if (m->steps[s].op != NULL && m->steps[s].op->result == ETX_RESULT_SCALAR) {
+    // The number of arguments may not be checked yet.
+    if (m->steps[s].op != NULL && m->steps[s].op->result == ETX_RESULT_SCALAR &&
+        at->argument_count > 0) {
       varies[at->arguments[at->argument_count - 1]] = true;
     }
   }

@@ -128,7 +128,7 @@ static void size_value(dataflow* f, uint32_t value) {
 
 static etx_status run_step(dataflow* f, size_t step) {
   const etx_verify_effects* const e = &f->effects;
-  ETX_TRY(etx_verify_effects_of(f->m, step, &f->effects));
+  etx_verify_effects_again(f->m, step, &f->effects);
   const etx_status status = check_call(f, step);
   if (status != ETX_OK) return etx_verify_at(f->m, step, status);
   f->valid.joins = etx_verify_is_joined(f->m, step);

@@ -7,6 +7,7 @@
 // reads it, unless it replaces all of it.
 
 #include "cli/verify/verify_internal.h"
+#include "format/base/assertion.h"
 
 // ---- steps ----
 
@@ -365,4 +366,11 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
                     "the reads and writes of a delegate are unknown and cannot "
                     "be verified (method '%t')",
                     m->name));
+}
+
+void etx_verify_effects_again(const etx_verify_method* m, size_t index,
+                              etx_verify_effects* effects) {
+  const etx_status status = etx_verify_effects_of(m, index, effects);
+  ETX_ASSERT(status == ETX_OK);
+  (void)status;
 }

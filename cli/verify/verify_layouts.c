@@ -185,7 +185,7 @@ static etx_status find_first_writes(layout_proof* p, uint32_t basic) {
   const etx_verify_block_flow* const f = &p->flow;
   for (size_t i = 0; i < f->count; ++i) p->first_write[i] = UINT32_MAX;
   for (uint32_t s = f->basic.first[basic + 1]; s-- > f->basic.first[basic];) {
-    ETX_TRY(etx_verify_effects_of(f->m, s, &p->effects));
+    etx_verify_effects_again(f->m, s, &p->effects);
     for (size_t i = 0; i < p->effects.write_count; ++i) {
       const uint64_t* const shown =
           etx_verify_shown(f, p->effects.writes[i].value);
@@ -204,7 +204,7 @@ static etx_status check_basic_block(layout_proof* p, uint32_t basic) {
          f->value_words * sizeof *p->live);
   ETX_TRY(find_first_writes(p, basic));
   for (uint32_t s = f->basic.first[basic + 1]; s-- > f->basic.first[basic];) {
-    ETX_TRY(etx_verify_effects_of(f->m, s, &p->effects));
+    etx_verify_effects_again(f->m, s, &p->effects);
     const etx_status status = check_step(p, s);
     if (status != ETX_OK) return etx_verify_at(f->m, s, status);
     etx_verify_live_before(f, &p->effects, p->live);

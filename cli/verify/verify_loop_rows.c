@@ -58,7 +58,7 @@ static etx_status refuse_row(const loop_rows* r) {
 
 static etx_status run_step(loop_rows* r, uint32_t step, uint8_t* state) {
   const etx_verify_effects* const e = &r->effects;
-  ETX_TRY(etx_verify_effects_of(r->m, step, &r->effects));
+  etx_verify_effects_again(r->m, step, &r->effects);
   for (size_t i = 0; i < e->write_count; ++i) {
     if (e->writes[i].value == r->list) {
       if (*state == ROWS_LOST && is_row_copy(&r->m->steps[step])) {

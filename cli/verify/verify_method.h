@@ -175,6 +175,10 @@ ETX_MUST_USE etx_status etx_verify_effects_init(etx_verify_effects* effects,
 ETX_MUST_USE etx_status etx_verify_effects_of(const etx_verify_method* m,
                                               size_t index,
                                               etx_verify_effects* effects);
+// The same of a step that etx_verify_effects_of has accepted before: all are
+// once etx_verify_find_rebinding has succeeded.
+void etx_verify_effects_again(const etx_verify_method* m, size_t index,
+                              etx_verify_effects* effects);
 
 // verify_control_flow
 

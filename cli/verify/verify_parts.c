@@ -91,7 +91,9 @@ bool etx_verify_is_joined(const etx_verify_method* m, size_t step) {
   }
   uint32_t before = 0;
   for (size_t i = 0; i < list.as.tensors.count; ++i) {
-    const uint32_t part = shown_by(m, (uint32_t)list.as.tensors.items[i]);
+    const int32_t item = list.as.tensors.items[i];
+    if (item < 0) return false;  // a tensor that is missing
+    const uint32_t part = shown_by(m, (uint32_t)item);
     if (m->values[part].whole != whole + 1 || m->values[part].behind != before)
       return false;
     before = part + 1;
@@ -211,7 +213,7 @@ etx_status etx_verify_find_parts(etx_verify_method* m) {
   ETX_TRY(etx_verify_effects_init(&f.effects, m));
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_op* const op = m->steps[s].op;
-    ETX_TRY(etx_verify_effects_of(m, s, &f.effects));
+    etx_verify_effects_again(m, s, &f.effects);
     if (op != NULL && etx_op_makes_view(op)) {
       const etx_status status = note_view(&f, &m->steps[s]);
       if (status != ETX_OK) return etx_verify_at(m, s, status);

@@ -176,7 +176,7 @@ static etx_status find_fixed_point(rebinding* r, etx_verify_effects* effects) {
     }
     r->changed = false;
     for (size_t s = 0; s < r->m->step_count; ++s) {
-      ETX_TRY(etx_verify_effects_of(r->m, s, effects));
+      etx_verify_effects_again(r->m, s, effects);
       if (effects->rebound == ETX_VERIFY_NONE) continue;
       ETX_TRY(propagate(r, s, effects->rebound, effects->rebound_from));
     }

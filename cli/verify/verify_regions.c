@@ -131,8 +131,7 @@ static etx_status collect_uses(region_proof* p, etx_verify_effects* effects) {
   for (size_t i = 0; i < p->schedule->step_count; ++i) {
     p->first_use[i] = count;
     if (p->schedule->steps[i].group_end == 0) continue;
-    ETX_TRY(etx_verify_effects_of(&p->m, p->schedule->steps[i].instruction,
-                                  effects));
+    etx_verify_effects_again(&p->m, p->schedule->steps[i].instruction, effects);
     count += effects->read_count + effects->write_count;
     if (p->uses == NULL) continue;
     add_uses(p, effects->reads, effects->read_count, false);

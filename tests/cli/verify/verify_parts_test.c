@@ -230,8 +230,23 @@ static void a_part_that_changes_later_changes_the_whole(void** state) {
   refuse(j.p, "overwrote it");
 }
 
+// The list of a concatenation may have the type of one with missing tensors.
+static void a_concatenation_of_a_missing_tensor_is_not_joined(void** state) {
+  (void)state;
+  test_program* const p = stock(32);
+  const int x = borrowed_input(p);
+  const int whole = test_scratch(p, F32, SIZES(4), 0);
+  const int none = test_optional_tensors(p, ARGS(-1, x));
+  test_call(p, "aten::cat", "out", ARGS(none, test_int(p, 0), whole, whole));
+  test_output(p, whole, "y");
+  etx_verify_report report;
+  assert_ok(etx_verify_program(test_file(p), &report, &diag));
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_concatenation_of_a_missing_tensor_is_not_joined),
       cmocka_unit_test(parts_of_a_chain_do_not_overwrite_each_other),
       cmocka_unit_test(parts_may_be_computed_in_any_order),
       cmocka_unit_test(views_of_parts_are_as_disjoint_as_the_parts),

@@ -1,0 +1,119 @@
+// Proofs for which there is too little memory: each allocation fails in turn.
+// The programs are those that the hostile tests plan, and stock files.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/verify/verify_program.h"
+#include "cli/verify/verify_regions.h"
+#include "tests/format/fixtures/sample_program.h"
+#include "tests/support/assert_status.h"
+
+static etx_diag diag;
+
+// ---- allocations ----
+
+static size_t allowed = SIZE_MAX;  // allocations until one fails
+static size_t open_blocks;
+static bool has_failed;
+
+void* __real_calloc(size_t count, size_t bytes);
+void* __wrap_calloc(size_t count, size_t bytes);
+void __real_free(void* block);
+void __wrap_free(void* block);
+
+void* __wrap_calloc(size_t count, size_t bytes) {
+  if (allowed == 0) {
+    has_failed = true;
+    return NULL;
+  }
+  if (allowed != SIZE_MAX) {
+    --allowed;
+    ++open_blocks;
+  }
+  return __real_calloc(count, bytes);
+}
+
+void __wrap_free(void* block) {
+  if (allowed != SIZE_MAX) --open_blocks;
+  __real_free(block);
+}
+
+typedef etx_status (*proof)(etx_bytes file, etx_diag* diag);
+
+// Repeats a proof until no allocation fails any more. What the failed ones took
+// is freed.
+static void fail_each_allocation(etx_bytes file, proof prove,
+                                 const char* name) {
+  etx_diag_init(&diag);
+  const etx_status expected = prove(file, &diag);
+  for (size_t limit = 0;; ++limit) {
+    etx_diag_init(&diag);
+    allowed = limit;
+    open_blocks = 0;
+    has_failed = false;
+    const etx_status status = prove(file, &diag);
+    allowed = SIZE_MAX;
+    if (open_blocks != 0) fail_msg("%s: %zu blocks", name, open_blocks);
+    if (!has_failed) {
+      assert_int_equal(status, expected);
+      return;
+    }
+    if (status != ETX_OUT_OF_MEMORY) {
+      fail_msg("%s, allocation %zu: %s", name, limit, diag.text);
+    }
+    assert_true(test_message_has(&diag, "not enough memory for the proof"));
+  }
+}
+
+static etx_status prove_program(etx_bytes file, etx_diag* d) {
+  return etx_verify_program(file, NULL, d);
+}
+
+static void prove_each_of(const char* directory) {
+  size_t count = 0;
+  DIR* const opened = opendir(directory);
+  assert_non_null(opened);
+  for (struct dirent* e = readdir(opened); e != NULL; e = readdir(opened)) {
+    char path[512];
+    if (strstr(e->d_name, ".pte") == NULL) continue;
+    snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
+    const etx_bytes_mut file = sample_read_file(path);
+    fail_each_allocation(sample_view(file), prove_program, e->d_name);
+    sample_release(file);
+    ++count;
+  }
+  closedir(opened);
+  assert_true(count > 0);
+}
+
+static void planned_programs_need_their_memory(void** state) {
+  (void)state;
+  prove_each_of(ETX_BINARY "/tests/planned");
+}
+
+static void programs_of_varying_sizes_need_their_memory(void** state) {
+  (void)state;
+  prove_each_of(ETX_BINARY "/tests/planned_varying");
+}
+
+static void stock_programs_need_their_memory(void** state) {
+  (void)state;
+  prove_each_of(ETX_TEST_DATA "/exported");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(planned_programs_need_their_memory),
+      cmocka_unit_test(programs_of_varying_sizes_need_their_memory),
+      cmocka_unit_test(stock_programs_need_their_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

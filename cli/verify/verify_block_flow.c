@@ -44,8 +44,8 @@ static bool is_input(const etx_verify_method* m, uint32_t value) {
 
 // A view that an instruction sets up never shows the bytes that are planned
 // for it.
-static etx_status find_views(const etx_verify_method* m,
-                             etx_verify_effects* effects, bool* is_view) {
+static void find_views(const etx_verify_method* m, etx_verify_effects* effects,
+                       bool* is_view) {
   for (size_t s = 0; s < m->step_count; ++s) {
     etx_verify_effects_again(m, s, effects);
     if (effects->rebound != ETX_VERIFY_NONE && m->steps[s].op != NULL &&
@@ -53,7 +53,6 @@ static etx_status find_views(const etx_verify_method* m,
       is_view[effects->rebound] = true;
     }
   }
-  return ETX_OK;
 }
 
 static uint32_t first_of(uint32_t* parents, uint32_t at) {
@@ -127,16 +126,15 @@ static etx_status find_shown(etx_verify_block_flow* f,
 
 // ---- written ----
 
-static etx_status write_basic_block(const etx_verify_block_flow* f,
-                                    etx_verify_effects* effects, uint32_t at,
-                                    uint64_t* written) {
+static void write_basic_block(const etx_verify_block_flow* f,
+                              etx_verify_effects* effects, uint32_t at,
+                              uint64_t* written) {
   for (uint32_t s = f->basic.first[at]; s < f->basic.first[at + 1]; ++s) {
     etx_verify_effects_again(f->m, s, effects);
     for (size_t i = 0; i < effects->write_count; ++i) {
       unite(written, etx_verify_shown(f, effects->writes[i].value), f->words);
     }
   }
-  return ETX_OK;
 }
 
 static etx_status find_written(etx_verify_block_flow* f,
@@ -155,7 +153,7 @@ static etx_status find_written(etx_verify_block_flow* f,
     for (uint32_t b = 0; b < f->basic.count; ++b) {
       uint32_t next[2];
       memcpy(now, f->written + b * f->words, f->words * sizeof *now);
-      ETX_TRY(write_basic_block(f, effects, b, now));
+      write_basic_block(f, effects, b, now);
       const size_t count = etx_verify_successors(m, &f->basic, b, next);
       for (size_t i = 0; i < count; ++i) {
         is_news |= unite(f->written + next[i] * f->words, now, f->words);
@@ -212,14 +210,13 @@ static void add_outputs(const etx_verify_block_flow* f, uint64_t* live) {
 
 // Values that may be read before they are written, from the start of a basic
 // block on.
-static etx_status live_at_start(const etx_verify_block_flow* f,
-                                etx_verify_effects* effects, uint32_t at,
-                                uint64_t* live) {
+static void live_at_start(const etx_verify_block_flow* f,
+                          etx_verify_effects* effects, uint32_t at,
+                          uint64_t* live) {
   for (uint32_t s = f->basic.first[at + 1]; s-- > f->basic.first[at];) {
     etx_verify_effects_again(f->m, s, effects);
     etx_verify_live_before(f, effects, live);
   }
-  return ETX_OK;
 }
 
 static etx_status find_live(etx_verify_block_flow* f,
@@ -247,7 +244,7 @@ static etx_status find_live(etx_verify_block_flow* f,
         unite(f->live + b * words, starts + next[i] * words, words);
       }
       memcpy(now, f->live + b * words, words * sizeof *now);
-      ETX_TRY(live_at_start(f, effects, b, now));
+      live_at_start(f, effects, b, now);
       is_news |= unite(starts + b * words, now, words);
     }
   }
@@ -262,7 +259,7 @@ etx_status etx_verify_block_flow_find(etx_verify_method* m,
   bool* const is_view = etx_verify_arena_take(m->memory, m->value_count, 1);
   if (is_view == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_verify_effects_init(&effects, m));
-  ETX_TRY(find_views(m, &effects, is_view));
+  find_views(m, &effects, is_view);
   ETX_TRY(find_blocks(out, is_view));
   ETX_TRY(find_shown(out, &effects));
   if (m->step_count == 0) return ETX_OK;

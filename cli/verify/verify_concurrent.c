@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "format/base/reachability.h"
 #include "format/pte/reserved_names.h"
 
 // The bytes of arena 1 that values of a method use: ascending ranges with gaps
@@ -19,8 +20,7 @@ typedef struct footprint {
 static int compare(const void* left, const void* right) {
   const etx_verify_range* const a = left;
   const etx_verify_range* const b = right;
-  if (a->start != b->start) return a->start < b->start ? -1 : 1;
-  return a->end < b->end ? -1 : a->end > b->end;
+  return a->start < b->start ? -1 : a->start > b->start;
 }
 
 static bool range_of(const etx_pte_plan* plan, size_t value,
@@ -56,10 +56,10 @@ static etx_status find_footprint(const etx_verify_program_state* p,
                                  uint32_t method, footprint* print) {
   etx_pte_plan plan;
   if (print->is_found) return ETX_OK;
-  if (!etx_pte_plan_find(p->pte, etx_blob_method_name(p->blob, method),
-                         &plan)) {
-    return ETX_INTERNAL;  // etx_blob_open has checked the method's name
-  }
+  const bool is_known =
+      etx_pte_plan_find(p->pte, etx_blob_method_name(p->blob, method), &plan);
+  // etx_blob_open has checked the method's name.
+  if (ETX_NEVER(!is_known)) return ETX_INTERNAL;
   const size_t values = etx_pte_value_count(&plan);
   print->ranges =
       etx_verify_arena_take(p->memory, values, sizeof *print->ranges);

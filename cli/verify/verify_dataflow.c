@@ -296,11 +296,11 @@ static etx_status discover_states(dataflow* f) {
   if (f->was_written == NULL) return ETX_OUT_OF_MEMORY;
   enter(f);
   for (size_t s = 0; s < f->m->step_count; ++s) ETX_TRY(run_step(f, s));
-  ETX_TRY(leave(f));
+  const etx_status status = leave(f);
   f->discovers = false;
   f->was_written = NULL;
   etx_verify_valid_values_clear(&f->valid);
-  return ETX_OK;
+  return status;
 }
 
 etx_status etx_verify_dataflow(etx_verify_method* m) {

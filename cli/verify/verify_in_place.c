@@ -65,15 +65,8 @@ static bool may_share(const etx_verify_method* m, const etx_op* op,
   const etx_pte_tensor b = etx_pte_value_at(&m->plan, written).as.tensor;
   if (!same_or_disjoint(m, read->value, written)) return false;
   if (is_copy(op->id) && a.dtype == b.dtype) return true;
-  switch (op->in_place) {
-    case ETX_IN_PLACE_ELEMENTWISE:
-      return same_elements(&a, &b);
-    case ETX_IN_PLACE_SELF:
-      return read->is_first;
-    case ETX_IN_PLACE_NEVER:
-      break;
-  }
-  return false;
+  if (op->in_place == ETX_IN_PLACE_ELEMENTWISE) return same_elements(&a, &b);
+  return op->in_place == ETX_IN_PLACE_SELF && read->is_first;
 }
 
 etx_status etx_verify_in_place(const etx_verify_method* m, const etx_op* op,

@@ -7,14 +7,6 @@
 
 enum { WORD_BITS = 64 };
 
-// True if a value has pieces of its own. A constant has none, and a view uses
-// those of its parent.
-static bool has_pieces(const etx_verify_value* value) {
-  return value->is_rebound || (value->storage != ETX_VERIFY_STORAGE_NONE &&
-                               value->storage != ETX_VERIFY_STORAGE_CONSTANT &&
-                               value->parent == ETX_VERIFY_NONE);
-}
-
 // ---- cuts ----
 
 typedef struct cut {
@@ -29,14 +21,15 @@ static int compare_cuts(const void* left, const void* right) {
   return a->position < b->position ? -1 : a->position > b->position;
 }
 
+// A constant has no pieces, and a view uses those of its outermost parent.
 static size_t find_cuts(const etx_verify_method* m, cut* cuts) {
   size_t count = 0;
   for (uint32_t v = 0; v < m->value_count; ++v) {
     const etx_verify_value* const value = &m->values[v];
+    const etx_verify_value* const top = &m->values[value->top];
     if (value->storage == ETX_VERIFY_STORAGE_NONE || value->is_rebound ||
         value->range.start == value->range.end ||
-        !has_pieces(&m->values[value->top]) ||
-        m->values[value->top].is_rebound) {
+        top->storage == ETX_VERIFY_STORAGE_CONSTANT || top->is_rebound) {
       continue;
     }
     cuts[count++] = (cut){value->top, value->range.start};

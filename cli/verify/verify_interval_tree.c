@@ -126,7 +126,7 @@ static size_t starts_before(const etx_verify_interval_tree* tree,
 size_t etx_verify_interval_tree_next(const etx_verify_interval_tree* tree,
                                      etx_verify_range range, size_t from) {
   const size_t limit = starts_before(tree, range.end);
-  if (from >= limit || range.start >= range.end) return SIZE_MAX;
+  if (from >= limit) return SIZE_MAX;
   size_t node = tree->leaves + from;
   // Go up and right to a subtree whose reach is behind the range's start, then
   // down to its first such leaf.

@@ -181,7 +181,7 @@ static etx_status check_step(const layout_proof* p, size_t step) {
   return ETX_OK;
 }
 
-static etx_status find_first_writes(layout_proof* p, uint32_t basic) {
+static void find_first_writes(layout_proof* p, uint32_t basic) {
   const etx_verify_block_flow* const f = &p->flow;
   for (size_t i = 0; i < f->count; ++i) p->first_write[i] = UINT32_MAX;
   for (uint32_t s = f->basic.first[basic + 1]; s-- > f->basic.first[basic];) {
@@ -194,7 +194,6 @@ static etx_status find_first_writes(layout_proof* p, uint32_t basic) {
       }
     }
   }
-  return ETX_OK;
 }
 
 static etx_status check_basic_block(layout_proof* p, uint32_t basic) {
@@ -202,7 +201,7 @@ static etx_status check_basic_block(layout_proof* p, uint32_t basic) {
   p->written = f->written + basic * f->words;
   memcpy(p->live, f->live + basic * f->value_words,
          f->value_words * sizeof *p->live);
-  ETX_TRY(find_first_writes(p, basic));
+  find_first_writes(p, basic);
   for (uint32_t s = f->basic.first[basic + 1]; s-- > f->basic.first[basic];) {
     etx_verify_effects_again(f->m, s, &p->effects);
     const etx_status status = check_step(p, s);

@@ -126,7 +126,7 @@ static void add_uses(region_proof* p, const etx_verify_access* accesses,
 }
 
 // The second call, with the array, collects what the first call has counted.
-static etx_status collect_uses(region_proof* p, etx_verify_effects* effects) {
+static void collect_uses(region_proof* p, etx_verify_effects* effects) {
   size_t count = 0;
   for (size_t i = 0; i < p->schedule->step_count; ++i) {
     p->first_use[i] = count;
@@ -138,7 +138,6 @@ static etx_status collect_uses(region_proof* p, etx_verify_effects* effects) {
     add_uses(p, effects->writes, effects->write_count, true);
   }
   p->first_use[p->schedule->step_count] = count;
-  return ETX_OK;
 }
 
 static etx_status find_uses(region_proof* p) {
@@ -147,10 +146,12 @@ static etx_status find_uses(region_proof* p) {
                                        sizeof *p->first_use);
   if (p->first_use == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_verify_effects_init(&effects, &p->m));
-  ETX_TRY(collect_uses(p, &effects));
+  collect_uses(p, &effects);
   p->uses = etx_verify_arena_take(
       p->m.memory, p->first_use[p->schedule->step_count], sizeof *p->uses);
-  return p->uses == NULL ? ETX_OUT_OF_MEMORY : collect_uses(p, &effects);
+  if (p->uses == NULL) return ETX_OUT_OF_MEMORY;
+  collect_uses(p, &effects);
+  return ETX_OK;
 }
 
 // ---- pairs ----

@@ -161,6 +161,15 @@ static double real_at(void* context, size_t argument, size_t item) {
   }
 }
 
+// An item of a list may be missing, or be none.
+static uint32_t tensor_or_none(const shape_check* s, int32_t value) {
+  if (value < 0 ||
+      etx_pte_value_kind(&s->m->plan, (size_t)value) != ETX_PTE_TENSOR) {
+    return ETX_VERIFY_NONE;
+  }
+  return (uint32_t)value;
+}
+
 // The value of output number `index`; ETX_VERIFY_NONE if there is none.
 static uint32_t output_at(const shape_check* s, size_t index) {
   etx_argument_cursor cursor = etx_argument_first(s->step->op->arguments);
@@ -168,11 +177,11 @@ static uint32_t output_at(const shape_check* s, size_t index) {
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     if (!argument.written) continue;
     const etx_pte_value value = value_at(s, i);
-    const bool is_list = value.kind == ETX_PTE_TENSOR_LIST;
+    const bool is_list = value.kind != ETX_PTE_TENSOR;
     const size_t count = is_list ? value.as.tensors.count : 1;
     if (index < count) {
-      return (uint32_t)(is_list ? value.as.tensors.items[index]
-                                : s->step->instruction.arguments[i]);
+      return tensor_or_none(s, is_list ? value.as.tensors.items[index]
+                                       : s->step->instruction.arguments[i]);
     }
     index -= count;
   }

@@ -8,8 +8,9 @@
 #define ETX_FORMAT_BASE_REACHABILITY_H
 
 #if defined(ETX_COVERAGE_BUILD)
-#define ETX_ALWAYS(condition) 1
-#define ETX_NEVER(condition) 0
+// Names what the condition names, and evaluates nothing.
+#define ETX_ALWAYS(condition) (sizeof(condition) != 0)
+#define ETX_NEVER(condition) (sizeof(condition) == 0)
 #elif defined(NDEBUG)
 #define ETX_ALWAYS(condition) (condition)
 #define ETX_NEVER(condition) (condition)

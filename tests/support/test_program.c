@@ -15,6 +15,7 @@ enum {
   MAX_DATA = 32,
   MAX_CHAINS = 4,
   MAX_ARENAS = 6,
+  MAX_NAMED = 4,
 };
 
 typedef struct method_builder {
@@ -26,6 +27,7 @@ typedef struct method_builder {
   int32_t outputs[MAX_PORTS];
   etx_pte_instruction instructions[MAX_INSTRUCTIONS];
   size_t instruction_count;
+  bool is_described;
   etx_pte_chain chains[MAX_CHAINS];
   etx_pte_operator operators[MAX_ITEMS];
   etx_pte_delegate_content delegates[MAX_PORTS];
@@ -56,7 +58,8 @@ struct test_program {
   etx_blob_state states[MAX_DATA];
   int32_t state_sizes[MAX_DATA][ETX_MAX_RANK];
   etx_blob_pair concurrent[MAX_METHODS];
-  etx_bytes caches;
+  etx_pte_named_data named[MAX_NAMED];
+  size_t named_count;
   program_block* blocks;
   etx_bytes_mut file;
 };
@@ -307,6 +310,12 @@ int test_output(test_program* p, int value, const char* name) {
   return test_shown(p, value, name, -1);
 }
 
+void test_lifetime(test_program* p, etx_blob_lifetime lifetime) {
+  method_builder* m = last(p);
+  stop_unless(m->plan.output_count > 0, "no output");
+  m->named_outputs[m->plan.output_count - 1].lifetime = lifetime;
+}
+
 static etx_pte_instruction* add_instruction(test_program* p,
                                             etx_pte_instruction_kind kind) {
   method_builder* m = last(p);
@@ -428,15 +437,27 @@ void test_fingerprint(test_program* p, uint8_t first_byte) {
   p->blob.fingerprint[0] = first_byte;
 }
 
+void test_named(test_program* p, const char* key, const void* data,
+                size_t bytes) {
+  stop_unless(p->named_count < MAX_NAMED - 1, "too many named data");
+  void* copy = take(p, bytes);
+  memcpy(copy, data, bytes);
+  p->named[p->named_count++] =
+      (etx_pte_named_data){etx_text_of(key), {copy, bytes}, 16};
+}
+
 void test_caches(test_program* p, const etx_cache* caches, size_t count) {
   etx_bytes_mut work = {NULL, 0};
+  etx_bytes data = {NULL, 0};
   stop_unless(etx_cache_table_write_needed(caches, count, &work.size) == ETX_OK,
               "the table of caches cannot be counted");
   work.data = take(p, work.size);
-  stop_unless(
-      etx_cache_table_write(caches, count, work, &p->caches, NULL) == ETX_OK,
-      "the table of caches cannot be written");
+  stop_unless(etx_cache_table_write(caches, count, work, &data, NULL) == ETX_OK,
+              "the table of caches cannot be written");
+  test_named(p, ETX_CACHE_TABLE_KEY, data.data, data.size);
 }
+
+void test_described(test_program* p) { last(p)->is_described = true; }
 
 static etx_bytes write_blob(test_program* p) {
   etx_bytes blob = {NULL, 0};
@@ -450,7 +471,9 @@ static etx_bytes write_blob(test_program* p) {
     if (m->plan.buffer_size_count > 2) {
       p->blob.state_bytes = (uint64_t)m->arenas[2];
     }
-    if (m->instruction_count > 0) methods[count++] = m->described;
+    if (m->instruction_count > 0 || m->is_described) {
+      methods[count++] = m->described;
+    }
   }
   p->blob.methods = methods;
   p->blob.method_count = count;
@@ -469,9 +492,6 @@ static etx_bytes write_blob(test_program* p) {
 etx_bytes test_file(test_program* p) {
   etx_pte_content content;
   etx_pte_plan_content plans[MAX_METHODS];
-  etx_pte_named_data named[2] = {
-      {etx_text_of(ETX_CACHE_TABLE_KEY), p->caches, 16},
-      {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16}};
   memset(&content, 0, sizeof content);
   for (size_t i = 0; i < p->method_count; ++i) plans[i] = p->methods[i].plan;
   content.plans = plans;
@@ -485,11 +505,12 @@ etx_bytes test_file(test_program* p) {
   const etx_bytes delegate_data = {&delegate_byte, 1};
   content.delegate_data = &delegate_data;
   content.delegate_data_count = p->has_delegate_data ? 1 : 0;
+  content.named_data = p->named;
+  content.named_data_count = p->named_count;
   if (p->has_blob) {
-    const size_t unused = p->caches.size == 0;
-    named[1].data = write_blob(p);
-    content.named_data = named + unused;
-    content.named_data_count = 2 - unused;
+    content.named_data_count = p->named_count + 1;
+    p->named[p->named_count] =
+        (etx_pte_named_data){etx_text_of(ETX_BLOB_KEY), write_blob(p), 16};
   }
   sample_release(p->file);
   p->file = sample_write(&content);

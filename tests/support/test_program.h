@@ -77,6 +77,8 @@ uint32_t test_initial_data(test_program* p, const void* data, size_t bytes);
 int test_input(test_program* p, int value, const char* name);
 int test_mutable_input(test_program* p, int value, const char* name);
 int test_output(test_program* p, int value, const char* name);
+// Sets how long the last output stays.
+void test_lifetime(test_program* p, etx_blob_lifetime lifetime);
 // An output that shows the new content of an input.
 int test_shown(test_program* p, int value, const char* name, int input);
 
@@ -106,6 +108,11 @@ etx_blob_state* test_state_row(test_program* p, const char* name,
 // Methods that may run at the same time, by position; pairs in order.
 void test_concurrent(test_program* p, uint32_t first, uint32_t second);
 void test_fingerprint(test_program* p, uint8_t first_byte);
+// Other named data, such as a damaged table. Data is copied.
+void test_named(test_program* p, const char* key, const void* data,
+                size_t bytes);
+// Describes the last method in the blob although it has no instruction.
+void test_described(test_program* p);
 // The table of caches, which names states by their position.
 void test_caches(test_program* p, const etx_cache* caches, size_t count);
 

@@ -1,0 +1,324 @@
+// What instructions may say: arguments, moves, operators of an application,
+// shapes, and effects that are guessed.
+
+#include "tests/cli/verify/verify_fixture.h"
+
+#include "cli/verify/verify_internal.h"
+
+static void refuse_as(test_program* p, etx_status status, const char* part) {
+  assert_refused(etx_verify_program(test_file(p), NULL, &diag), status, part);
+  test_program_end(p);
+}
+
+// ---- arguments ----
+
+static void an_argument_has_the_kind_that_its_operator_takes(void** state) {
+  (void)state;
+  small s = start(32);
+  relu(s.p, test_int(s.p, 3), four_at(s.p, 0));
+  refuse_as(s.p, ETX_BAD_FILE, "argument '0' is not a tensor (method 'm')");
+  s = start(32);
+  const int x = borrowed_input(s.p);
+  test_call(s.p, "aten::cat", "out",
+            ARGS(x, test_int(s.p, 0), four_at(s.p, 0), 2));
+  refuse_as(s.p, ETX_BAD_FILE, "argument '0' is not a list of tensors");
+  // A tensor that is not optional.
+  s = start(32);
+  relu(s.p, test_none(s.p), four_at(s.p, 0));
+  refuse_as(s.p, ETX_BAD_FILE, "argument '0' is not a tensor");
+}
+
+static void a_message_names_the_chain(void** state) {
+  (void)state;
+  const small s = start(32);
+  relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+  test_next_chain(s.p);
+  copy_onto(s.p, test_int(s.p, 1), 0);
+  refuse_as(s.p, ETX_BAD_FILE,
+            "is not a tensor (method 'm') (instruction '0' of chain '1', "
+            "'aten::copy_')");
+}
+
+static void optional_tensors_may_be_missing(void** state) {
+  (void)state;
+  const small s = start(64);
+  const int x = borrowed_input(s.p);
+  const int least = borrowed_input(s.p);
+  const int y = four_at(s.p, 0), z = four_at(s.p, 16);
+  test_call(s.p, "aten::clamp", "Tensor_out",
+            ARGS(x, least, test_none(s.p), y, y));
+  const int at =
+      test_input(s.p, test_borrowed(s.p, ETX_DTYPE_INT64, SIZES(4)), "at");
+  test_call(s.p, "aten::index_put", "out",
+            ARGS(x, test_optional_tensors(s.p, ARGS(at)), y,
+                 test_bool(s.p, false), z, z));
+  test_output(s.p, z, "z");
+  accept(s.p);
+}
+
+// The last argument of an operator that changes its first one is the same
+// value again, or one that takes over its header.
+static void a_result_may_be_another_name_of_what_is_changed(void** state) {
+  (void)state;
+  for (int spoilt = 0; spoilt < 2; ++spoilt) {
+    const small s = start(64);
+    const int x = borrowed_input(s.p);
+    const int a = four_at(s.p, 0), b = four_at(s.p, spoilt ? 0 : 16);
+    const int name = test_borrowed(s.p, F32, SIZES(4)), y = four_at(s.p, 32);
+    relu(s.p, x, a);
+    test_call(s.p, "aten::copy_", "", ARGS(a, x, test_bool(s.p, false), name));
+    relu(s.p, x, b);
+    relu(s.p, name, y);
+    test_output(s.p, y, "y");
+    if (spoilt) {
+      refuse(s.p, "reads value");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// ---- moves ----
+
+static void moves_keep_the_kind_of_a_value(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    const small s = start(32);
+    const int x = borrowed_input(s.p);
+    const int y = four_at(s.p, 0);
+    const int number = test_int(s.p, 1), other = test_int(s.p, 2);
+    const int list = test_tensors(s.p, ARGS(x));
+    const int optional = test_optional_tensors(s.p, ARGS(x));
+    const int from[] = {number, list, optional, y};
+    relu(s.p, x, y);
+    test_move(s.p, from[kind], other);
+    test_output(s.p, y, "y");
+    if (kind == 0) {
+      accept(s.p);
+    } else {
+      refuse_as(s.p, ETX_UNSUPPORTED,
+                "changes the kind of the value or moves a list");
+    }
+  }
+  const small s = start(32);
+  const int x = borrowed_input(s.p);
+  test_move(s.p, test_int(s.p, 1), x);
+  refuse_as(s.p, ETX_UNSUPPORTED, "a move from value '1' to value '0'");
+}
+
+// ---- operators of an application ----
+
+static test_program* with_own(const char* text, uint64_t offset) {
+  const small s = start(48);
+  const int x = borrowed_input(s.p);
+  const int a = four_at(s.p, 0), b = four_at(s.p, offset), y = four_at(s.p, 32);
+  test_named(s.p, ETX_OWN_OPERATORS_KEY, text, strlen(text));
+  relu(s.p, x, a);
+  test_call(s.p, "my::twice", "out", ARGS(a, b, b));
+  add(s.p, a, b, y);
+  test_output(s.p, y, "y");
+  return s.p;
+}
+
+static void operators_of_an_application_are_those_that_the_file_describes(
+    void** state) {
+  static const char good[] = "my::twice(Tensor x) -> Tensor\n  sizes: x\n";
+  (void)state;
+  accept(with_own(good, 16));
+  refuse(with_own(good, 0), "value");
+  refuse_as(with_own("my::twice(", 16), ETX_BAD_FILE,
+            "in the description of operators, line 1");
+  refuse_as(with_own("my::other(Tensor x) -> Tensor\n  sizes: x\n", 16),
+            ETX_MISSING_OPERATOR, "operator 'my::twice.out' is unknown");
+}
+
+static void an_unknown_operator_is_named_without_an_overload(void** state) {
+  (void)state;
+  const small s = start(32);
+  test_call(s.p, "mine::magic", "", ARGS(borrowed_input(s.p)));
+  refuse_as(s.p, ETX_MISSING_OPERATOR, "operator 'mine::magic' is unknown");
+}
+
+// ---- shapes ----
+
+static void outputs_are_tensors(void** state) {
+  (void)state;
+  for (int bad = 0; bad < 4; ++bad) {
+    const small s = start(64);
+    const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(4)), "x");
+    const int none = test_none(s.p);
+    const int a = test_scratch(s.p, F32, SIZES(2), 0);
+    const int b = test_scratch(s.p, F32, SIZES(2), 16);
+    const int list = bad == 0   ? test_tensors(s.p, ARGS(a, b))
+                     : bad == 1 ? test_optional_tensors(s.p, ARGS(a, -1))
+                     : bad == 2 ? test_optional_tensors(s.p, ARGS(none, b))
+                                : test_tensors(s.p, ARGS(a));
+    test_call(s.p, "aten::split_copy", "Tensor_out",
+              ARGS(x, test_int(s.p, 2), test_int(s.p, 0), list, list));
+    test_output(s.p, a, "a");
+    if (bad == 0) {
+      accept(s.p);
+    } else {
+      refuse(s.p, bad == 2 ? "the call lacks output '0'"
+                           : "the call lacks output '1'");
+    }
+  }
+}
+
+static void a_rank_is_that_which_the_operator_makes(void** state) {
+  (void)state;
+  const small s = start(32);
+  const int a = test_scratch(s.p, F32, SIZES(1, 4), 0);
+  relu(s.p, borrowed_input(s.p), a);
+  refuse(s.p, "value '0' has rank 2, expected 1 by the shape rule");
+}
+
+static void a_call_that_no_rule_takes_is_refused_in_files_of_etx(void** state) {
+  (void)state;
+  for (int has_blob = 0; has_blob < 2; ++has_blob) {
+    test_program* const p = has_blob ? start(32).p : stock(32);
+    const int x = borrowed_input(p);
+    const int y = four_at(p, 0);
+    test_call(p, "aten::cat", "out",
+              ARGS(test_tensors(p, ARGS(x)), test_int(p, 7), y, y));
+    test_output(p, y, "y");
+    if (has_blob) {
+      refuse(p, "aten::cat");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// Numbers and lists of every kind, as shape rules ask for them.
+static void shape_rules_read_arguments_of_every_kind(void** state) {
+  (void)state;
+  const small s = start(256);
+  test_program* const p = s.p;
+  const int x = borrowed_input(p);
+  const int flag = test_bool(p, true), two = test_int(p, 2);
+  const int half = test_double(p, 0.5), text = test_string(p, "none");
+  const int a = four_at(p, 0), b = four_at(p, 16), c = four_at(p, 32);
+  const int d = test_scratch(p, F32, SIZES(2, 2), 48);
+  const int e = four_at(p, 64), f = four_at(p, 80);
+  test_call(p, "aten::gelu", "out", ARGS(x, text, a, a));
+  test_call(p, "aten::add", "Scalar_out", ARGS(a, half, flag, b, b));
+  test_call(p, "aten::add", "Scalar_out", ARGS(b, two, half, c, c));
+  test_call(p, "aten::full", "out",
+            ARGS(test_ints(p, ARGS(two, two)), half, d, d));
+  test_call(p, "aten::clamp", "out", ARGS(c, half, test_none(p), e, e));
+  test_call(p, "aten::mul", "Scalar_out", ARGS(e, flag, f, f));
+  test_output(p, f, "f");
+  test_output(p, d, "d");
+  accept(p);
+}
+
+// A number that could be taken for the handle of a symbol.
+static void a_number_of_a_file_is_no_symbol(void** state) {
+  (void)state;
+  const small s = start(64);
+  const int x = borrowed_input(s.p);
+  const int y = test_scratch(s.p, F32, SIZES(0), 0);
+  const int huge = test_int(s.p, INT64_MIN + 5);
+  test_call(s.p, "aten::select_copy", "int_out",
+            ARGS(x, test_int(s.p, 0), huge, y, y));
+  test_output(s.p, y, "y");
+  refuse(s.p, "aten::select_copy");
+}
+
+// ---- guesses, for the memory map ----
+
+typedef struct guess_fixture {
+  test_program* p;
+  etx_pte pte;
+  etx_verify_arena memory;
+  etx_verify_method m;
+  etx_verify_effects effects;
+} guess_fixture;
+
+static void open_guess(guess_fixture* f, test_program* p) {
+  f->p = p;
+  f->memory = (etx_verify_arena){NULL};
+  assert_ok(etx_pte_open(&f->pte, test_file(p), NULL, &diag));
+  etx_verify_method_init(&f->m, &f->pte, NULL, 0, &f->memory, &diag);
+  f->m.takes_unknown = true;
+  assert_ok(etx_verify_assign_addresses(&f->m));
+  assert_ok(etx_verify_find_steps(&f->m));
+  assert_ok(etx_verify_effects_init(&f->effects, &f->m));
+}
+
+static void close_guess(guess_fixture* f) {
+  etx_verify_arena_release(&f->memory);
+  test_program_end(f->p);
+}
+
+static void an_unknown_call_reads_all_and_writes_what_is_no_constant(
+    void** state) {
+  (void)state;
+  const float data[4] = {1, 2, 3, 4};
+  guess_fixture f;
+  test_program* const p = stock(32);
+  const int x = borrowed_input(p), y = four_at(p, 0);
+  const int k = test_constant(p, F32, SIZES(4), test_data(p, data, 16));
+  const int list = test_tensors(p, ARGS(y));
+  const int optional = test_optional_tensors(p, ARGS(-1, x));
+  test_call(p, "mine::magic", "", ARGS(x, k, test_int(p, 1), list, optional));
+  test_delegate(p, "some_backend");
+  test_move(p, list, optional);
+  open_guess(&f, p);
+  assert_ok(etx_verify_effects_of(&f.m, 0, &f.effects));
+  assert_true(f.effects.is_guessed);
+  assert_int_equal(f.effects.read_count, 4);
+  assert_int_equal(f.effects.reads[0].value, x);
+  assert_int_equal(f.effects.reads[1].value, k);
+  assert_int_equal(f.effects.reads[2].value, y);
+  assert_int_equal(f.effects.reads[3].value, x);
+  assert_int_equal(f.effects.write_count, 3);
+  assert_int_equal(f.effects.writes[1].value, y);
+  assert_ok(etx_verify_effects_of(&f.m, 1, &f.effects));
+  assert_true(f.effects.is_guessed);
+  assert_int_equal(f.effects.read_count, 0);
+  assert_ok(etx_verify_effects_of(&f.m, 2, &f.effects));
+  assert_false(f.effects.is_guessed);
+  assert_int_equal(f.effects.rebound, ETX_VERIFY_NONE);
+  close_guess(&f);
+}
+
+// The numbers that vary are known before arguments are counted.
+static void a_call_without_arguments_lets_nothing_vary(void** state) {
+  (void)state;
+  guess_fixture f;
+  bool* varies = NULL;
+  test_program* const p = stock(32);
+  const int number = test_int(p, 1);
+  etx_pte_plan plan;
+  test_call(p, "aten::sym_size", "int", &number, 0);
+  open_guess(&f, p);
+  plan = f.m.plan;
+  assert_int_equal(etx_pte_value_count(&plan), 1);
+  assert_ok(etx_verify_find_varying(&f.m, &varies));
+  assert_false(varies[number]);
+  close_guess(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_argument_has_the_kind_that_its_operator_takes),
+      cmocka_unit_test(a_message_names_the_chain),
+      cmocka_unit_test(optional_tensors_may_be_missing),
+      cmocka_unit_test(a_result_may_be_another_name_of_what_is_changed),
+      cmocka_unit_test(moves_keep_the_kind_of_a_value),
+      cmocka_unit_test(
+          operators_of_an_application_are_those_that_the_file_describes),
+      cmocka_unit_test(an_unknown_operator_is_named_without_an_overload),
+      cmocka_unit_test(outputs_are_tensors),
+      cmocka_unit_test(a_rank_is_that_which_the_operator_makes),
+      cmocka_unit_test(a_call_that_no_rule_takes_is_refused_in_files_of_etx),
+      cmocka_unit_test(shape_rules_read_arguments_of_every_kind),
+      cmocka_unit_test(a_number_of_a_file_is_no_symbol),
+      cmocka_unit_test(
+          an_unknown_call_reads_all_and_writes_what_is_no_constant),
+      cmocka_unit_test(a_call_without_arguments_lets_nothing_vary),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

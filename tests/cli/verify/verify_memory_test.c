@@ -16,6 +16,9 @@
 #include "tests/format/fixtures/sample_program.h"
 #include "tests/support/assert_status.h"
 
+#include "format/own_ops/own_operator_list.h"
+#include "tests/support/test_program.h"
+
 static etx_diag diag;
 
 // ---- allocations ----
@@ -109,11 +112,67 @@ static void stock_programs_need_their_memory(void** state) {
   prove_each_of(ETX_TEST_DATA "/exported");
 }
 
+// ---- programs with what the others do not have ----
+
+static const etx_dtype F32 = ETX_DTYPE_FLOAT32;
+
+static void add_method(test_program* p, const char* name, uint64_t offset) {
+  test_method(p, name);
+  test_arenas(p, 64, 0);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
+  const int y = test_scratch(p, F32, SIZES(4), offset);
+  test_call(p, "my::twice", "out", ARGS(x, y, y));
+  test_output(p, y, "y");
+  test_lifetime(p, ETX_LIFETIME_STABLE);
+}
+
+// Operators of an application, methods that may run at the same time, stable
+// outputs.
+static void applications_need_their_memory(void** state) {
+  static const char own[] = "my::twice(Tensor x) -> Tensor\n  sizes: x\n";
+  (void)state;
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_named(p, ETX_OWN_OPERATORS_KEY, own, sizeof own - 1);
+  add_method(p, "m", 0);
+  add_method(p, "n", 32);
+  test_concurrent(p, 0, 1);
+  fail_each_allocation(test_file(p), prove_program, "application");
+  test_program_end(p);
+}
+
+static etx_status prove_schedule(etx_bytes file, etx_diag* d) {
+  static const etx_verify_region_step steps[] = {
+      {0, 2, 0}, {1, 2, 1}, {2, 0, 0}};
+  const etx_verify_schedule schedule = {{"forward", 7}, steps, 3, NULL, 0};
+  return etx_verify_regions(file, &schedule, NULL, d);
+}
+
+static void schedules_need_their_memory(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
+  const int v = test_borrowed(p, F32, SIZES(4));
+  for (int i = 0; i < 2; ++i) {
+    const int y = test_scratch(p, F32, SIZES(4), (uint64_t)(16 * i));
+    test_call(p, "aten::relu", "out", ARGS(x, y, y));
+    test_output(p, y, "y");
+  }
+  test_call(p, "executorch_prim::et_view", "default",
+            ARGS(x, test_ints(p, ARGS(test_int(p, 4))), v));
+  fail_each_allocation(test_file(p), prove_schedule, "schedule");
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(planned_programs_need_their_memory),
       cmocka_unit_test(programs_of_varying_sizes_need_their_memory),
       cmocka_unit_test(stock_programs_need_their_memory),
+      cmocka_unit_test(applications_need_their_memory),
+      cmocka_unit_test(schedules_need_their_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

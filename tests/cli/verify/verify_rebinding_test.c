@@ -1,0 +1,226 @@
+// Values that take over headers: where they can be, and how many places of one
+// value a proof follows.
+
+#include "tests/cli/verify/verify_fixture.h"
+
+static void refuse_as(test_program* p, etx_status status, const char* part) {
+  assert_refused(etx_verify_program(test_file(p), NULL, &diag), status, part);
+  test_program_end(p);
+}
+
+static void view(test_program* p, int from, int to) {
+  test_call(p, "executorch_prim::et_view", "default",
+            ARGS(from, test_ints(p, ARGS(test_int(p, 4))), to));
+}
+
+static void part(test_program* p, int from, int start, int to) {
+  test_call(p, "etx::part_view", "default",
+            ARGS(from, start, test_ints(p, ARGS(test_int(p, 4))), to));
+}
+
+// A value that is moved to from `count` values at different addresses.
+static test_program* moved_to(int count) {
+  test_program* const p = stock(16 * 20);
+  const int x = borrowed_input(p);
+  const int to = test_borrowed(p, F32, SIZES(4));
+  for (int i = 0; i < count; ++i) {
+    const int from = four_at(p, (uint64_t)(16 * i));
+    relu(p, x, from);
+    test_move(p, from, to);
+  }
+  const int y = four_at(p, 16 * 19);
+  relu(p, to, y);
+  test_output(p, y, "y");
+  return p;
+}
+
+static void a_value_is_at_16_addresses_at_most(void** state) {
+  (void)state;
+  accept(moved_to(16));
+  refuse_as(moved_to(17), ETX_UNSUPPORTED,
+            "value '1' can be at more than 16 addresses, too many for a proof");
+}
+
+// The same addresses reach `to` from a value that has them all.
+static void addresses_of_a_source_count_too(void** state) {
+  (void)state;
+  for (int many = 0; many < 2; ++many) {
+    test_program* const p = stock(16 * 20);
+    const int x = borrowed_input(p);
+    const int via = test_borrowed(p, F32, SIZES(4));
+    const int to = test_borrowed(p, F32, SIZES(4));
+    for (int i = 0; i < 16; ++i) {
+      const int from = four_at(p, (uint64_t)(16 * i));
+      relu(p, x, from);
+      test_move(p, from, i < 12 ? via : to);
+    }
+    const int last = four_at(p, 16 * 16);
+    relu(p, x, last);
+    if (many) test_move(p, last, to);
+    test_move(p, via, to);
+    const int y = four_at(p, 16 * 19);
+    relu(p, to, y);
+    test_output(p, y, "y");
+    if (many) {
+      refuse_as(p, ETX_UNSUPPORTED, "more than 16 addresses");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// A value that is written itself, or is an input, can be at its own address
+// too: 16 others are too many.
+static void the_own_address_of_a_value_counts(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = stock(16 * 20);
+    const int x = borrowed_input(p);
+    const int to = four_at(p, 16 * 18);
+    const int given = test_borrowed(p, F32, SIZES(4));
+    if (kind == 1) test_input(p, to, "to");
+    if (kind == 2) test_input(p, given, "given");
+    if (kind == 0) relu(p, x, to);
+    for (int i = 0; i < 16; ++i) {
+      const int from = four_at(p, (uint64_t)(16 * i));
+      relu(p, x, from);
+      test_move(p, from, kind == 2 ? given : to);
+    }
+    const int y = four_at(p, 16 * 19);
+    relu(p, kind == 2 ? given : to, y);
+    test_output(p, y, "y");
+    refuse_as(p, ETX_UNSUPPORTED, "more than 16 addresses");
+  }
+}
+
+// Each move hands on in the next round what the one behind it got.
+static test_program* moved_backwards(int count) {
+  test_program* const p = stock(64);
+  const int x = borrowed_input(p);
+  int values[100];
+  const int a = four_at(p, 0), y = four_at(p, 16);
+  relu(p, x, a);
+  for (int i = 0; i < count; ++i) values[i] = test_borrowed(p, F32, SIZES(4));
+  for (int i = count - 1; i > 0; --i) test_move(p, values[i - 1], values[i]);
+  test_move(p, a, values[0]);
+  relu(p, a, y);
+  test_output(p, y, "y");
+  return p;
+}
+
+static void addresses_are_final_after_64_rounds(void** state) {
+  (void)state;
+  accept(moved_backwards(60));
+  refuse_as(moved_backwards(70), ETX_UNSUPPORTED,
+            "the addresses of views and moved values are not final after 64 "
+            "rounds");
+}
+
+// ---- views of a planned address ----
+
+static void a_planned_view_is_where_it_is_made(void** state) {
+  (void)state;
+  for (uint64_t at = 0; at <= 16; at += 16) {
+    const small s = start(64);
+    const int x = borrowed_input(s.p);
+    const int a = four_at(s.p, 0), v = four_at(s.p, at), y = four_at(s.p, 32);
+    relu(s.p, x, a);
+    view(s.p, a, v);
+    relu(s.p, v, y);
+    test_output(s.p, y, "y");
+    if (at == 0) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "value '2' takes over the header of a value at another");
+    }
+  }
+}
+
+// ---- parts that start at a number ----
+
+// A row of four floats from element `start` of 12 on, and a write to floats 4
+// to 7.
+static test_program* row_from(int64_t start_at, bool has_computed_start) {
+  test_program* const p = stock(128);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(12)), "x");
+  const int z = borrowed_input(p);
+  const int all = test_scratch(p, F32, SIZES(12), 0);
+  const int row = test_borrowed(p, F32, SIZES(4));
+  const int start = test_int(p, start_at);
+  const int middle = four_at(p, 16), y = four_at(p, 64), w = four_at(p, 80);
+  if (has_computed_start) test_input(p, start, "start");
+  relu(p, x, all);
+  part(p, all, start, row);
+  relu(p, z, middle);
+  relu(p, row, y);
+  relu(p, middle, w);
+  test_output(p, y, "y");
+  test_output(p, w, "w");
+  return p;
+}
+
+static void a_part_is_where_its_number_says(void** state) {
+  (void)state;
+  accept(row_from(0, false));
+  accept(row_from(8, false));
+  refuse(row_from(4, false), "overwrote it");
+  refuse(row_from(2, false), "overwrote it");
+  // Anywhere, if the number is given by the caller or outside of the tensor.
+  refuse(row_from(0, true), "overwrote it");
+  refuse(row_from(-1, false), "overwrote it");
+  refuse(row_from(13, false), "overwrote it");
+}
+
+static void a_view_of_a_constant_is_one(void** state) {
+  (void)state;
+  const float data[4] = {1, 2, 3, 4};
+  for (int written = 0; written < 2; ++written) {
+    const small s = start(64);
+    const int x = borrowed_input(s.p);
+    const int k =
+        test_constant(s.p, F32, SIZES(4), test_data(s.p, data, sizeof data));
+    const int v = test_borrowed(s.p, F32, SIZES(4));
+    const int w = test_borrowed(s.p, F32, SIZES(4));
+    const int y = four_at(s.p, 32);
+    view(s.p, k, v);
+    view(s.p, v, w);
+    add(s.p, w, x, y);
+    if (written) relu(s.p, x, w);
+    test_output(s.p, y, "y");
+    if (written) {
+      refuse(s.p, "writes value '3', which is a constant");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// A tensor without bytes has no address.
+static void an_empty_tensor_has_no_address(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(0)), "x");
+  const int a = test_scratch(p, F32, SIZES(0), 0);
+  const int v = test_borrowed(p, F32, SIZES(0));
+  const int y = test_scratch(p, F32, SIZES(0), 0);
+  relu(p, x, a);
+  test_call(p, "executorch_prim::et_view", "default",
+            ARGS(a, test_ints(p, ARGS(test_int(p, 0))), v));
+  relu(p, v, y);
+  test_output(p, y, "y");
+  accept(p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_value_is_at_16_addresses_at_most),
+      cmocka_unit_test(addresses_of_a_source_count_too),
+      cmocka_unit_test(the_own_address_of_a_value_counts),
+      cmocka_unit_test(addresses_are_final_after_64_rounds),
+      cmocka_unit_test(a_planned_view_is_where_it_is_made),
+      cmocka_unit_test(a_part_is_where_its_number_says),
+      cmocka_unit_test(a_view_of_a_constant_is_one),
+      cmocka_unit_test(an_empty_tensor_has_no_address),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

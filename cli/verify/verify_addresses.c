@@ -31,6 +31,8 @@ void etx_verify_method_init(etx_verify_method* m, const etx_pte* pte,
   m->name = etx_pte_plan_name(&m->plan);
   m->memory = memory;
   m->diag = diag;
+  m->max_state_bytes = UINT64_C(1) << 31;
+  m->max_row_steps = UINT64_C(1) << 28;
   if (blob == NULL || !etx_blob_method_find(blob, m->name, &m->blob_method)) {
     m->blob_method = SIZE_MAX;
   }

@@ -21,9 +21,6 @@
 #include "cli/verify/verify_internal.h"
 #include "format/pte/reserved_names.h"
 
-// The largest amount of memory for the states of all basic blocks together.
-static const uint64_t max_state_bytes = UINT64_C(1) << 31;
-
 typedef struct dataflow {
   etx_verify_method* m;
   etx_verify_effects effects;
@@ -207,7 +204,7 @@ static etx_status leave(dataflow* f) {
 static etx_status take_states(dataflow* f) {
   const uint64_t bytes = (uint64_t)f->blocks.count *
                          f->valid.intervals.word_count * sizeof *f->states;
-  if (bytes > max_state_bytes) {
+  if (bytes > f->m->max_state_bytes) {
     return etx_diag_fail(f->m->diag, ETX_UNSUPPORTED,
                          "method '%t' has %z basic blocks and %z values, too "
                          "many for a proof",

@@ -355,10 +355,12 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
     case ETX_PTE_FREE_CALL:
       effects->released = (uint32_t)at->index;
       return ETX_OK;
-    case ETX_PTE_DELEGATE_CALL:
-      if (!m->takes_unknown) break;
-      guess_call(m, index, effects);
-      return ETX_OK;
+    default:  // a delegate
+      break;
+  }
+  if (m->takes_unknown) {
+    guess_call(m, index, effects);
+    return ETX_OK;
   }
   return etx_verify_at(
       m, index,

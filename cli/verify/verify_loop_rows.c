@@ -12,9 +12,6 @@
 
 #include "cli/verify/verify_internal.h"
 
-// A limit on work: steps that are analysed for all lists together.
-static const uint64_t max_steps = UINT64_C(1) << 28;
-
 typedef enum rows_state {
   ROWS_UNREACHED,
   ROWS_NONE,  // no row is written yet
@@ -130,7 +127,7 @@ static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t step) {
       r->pending[b] = false;
       ETX_TRY(run_block(r, b, &back));
     }
-    if (r->step_count > max_steps) {
+    if (r->step_count > r->m->max_row_steps) {
       return etx_diag_fail(r->m->diag, ETX_UNSUPPORTED,
                            "method '%t' fills too many tensors row by row for "
                            "a proof",

@@ -87,6 +87,9 @@ typedef struct etx_verify_method {
   etx_text name;
   etx_verify_arena* memory;
   etx_diag* diag;
+  // Limits of work; tests lower them.
+  uint64_t max_state_bytes;  // of the dataflow's states of all basic blocks
+  uint64_t max_row_steps;    // that are analysed for all lists (loop_rows)
   // True: unknown operators and delegates are accepted, and their effects are
   // guessed (see etx_verify_effects_of). False for a proof.
   bool takes_unknown;

@@ -6,6 +6,7 @@
 // can take over. They are computed as a fixed point.
 
 #include "cli/verify/verify_internal.h"
+#include "format/base/assertion.h"
 
 enum {
   MAX_RANGES = 16,  // possible ranges of a value; a branch gives two
@@ -102,7 +103,7 @@ static etx_verify_range part_of(const rebinding* r, size_t step, uint32_t to,
   }
   const uint32_t start = (uint32_t)s->instruction.arguments[1];
   const etx_pte_value number = etx_pte_value_at(&r->m->plan, start);
-  if (number.kind != ETX_PTE_INT || is_computed(r, start)) return range;
+  if (number.kind != ETX_PTE_INT) return range;
   const etx_pte_tensor tensor = etx_pte_value_at(&r->m->plan, to).as.tensor;
   const uint64_t element = etx_dtype_bytes(tensor.dtype);
   const uint64_t bytes = etx_pte_tensor_bytes(&tensor);
@@ -148,21 +149,25 @@ static etx_status propagate(rebinding* r, size_t step, uint32_t to,
   return ETX_OK;
 }
 
+// The first range of a list has room.
+static void add_first_range(rebinding* r, uint32_t value) {
+  const etx_status status = add_range(r, value, r->m->values[value].range);
+  ETX_ASSERT(status == ETX_OK);
+  (void)status;
+}
+
 // A value that is also written, or is an input, can be at its planned range
 // too.
-static etx_status add_own(rebinding* r) {
+static void add_own(rebinding* r) {
   etx_verify_method* const m = r->m;
   const size_t inputs = etx_pte_input_count(&m->plan);
   for (uint32_t v = 0; v < m->value_count; ++v) {
-    if (r->lists[v] == 0 || !m->values[v].is_written) continue;
-    ETX_TRY(add_range(r, v, m->values[v].range));
+    if (r->lists[v] != 0 && m->values[v].is_written) add_first_range(r, v);
   }
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&m->plan, i);
-    if (r->lists[v] == 0) continue;
-    ETX_TRY(add_range(r, v, m->values[v].range));
+    if (r->lists[v] != 0) add_first_range(r, v);
   }
-  return ETX_OK;
 }
 
 static etx_status find_fixed_point(rebinding* r, etx_verify_effects* effects) {
@@ -253,7 +258,7 @@ etx_status etx_verify_find_rebinding(etx_verify_method* m) {
   if (r.count == 0) return ETX_OK;
   r.headers = etx_verify_arena_take(m->memory, r.count, sizeof *r.headers);
   if (r.headers == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(add_own(&r));
+  add_own(&r);
   ETX_TRY(find_fixed_point(&r, &effects));
   return store(&r);
 }

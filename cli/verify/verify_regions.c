@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/verify/verify_internal.h"
+#include "format/base/reachability.h"
 
 // A value that an instruction of a group reads or writes.
 typedef struct region_use {
@@ -29,7 +30,7 @@ static void append_instruction(const region_proof* p, size_t step,
   if (at->chain > 0) {
     etx_diag_append(p->m.diag, " of chain '%u'", (uint64_t)at->chain);
   }
-  if (at->op == NULL) return;
+  if (ETX_NEVER(at->op == NULL)) return;  // groups have calls only
   etx_diag_append(p->m.diag, " ('%s%s%s')", at->op->name,
                   at->op->overload[0] == '\0' ? "" : ".", at->op->overload);
 }
@@ -86,7 +87,8 @@ static etx_status check_group(const region_proof* p, size_t step) {
     return refuse_step(p, step, "and the next one have different groups");
   }
   const etx_op* const op = p->m.steps[at->instruction].op;
-  if (op != NULL && etx_op_draws_random_numbers(op)) {
+  // Methods with groups have calls only.
+  if (ETX_ALWAYS(op != NULL) && etx_op_draws_random_numbers(op)) {
     return refuse_step(p, step, "draws random numbers beside other steps");
   }
   return ETX_OK;

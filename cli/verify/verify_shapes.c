@@ -85,19 +85,7 @@ static etx_shape_kind kind_of(void* context, size_t argument) {
 
 static size_t list_count(void* context, size_t argument) {
   const etx_pte_value value = value_at(context, argument);
-  switch (value.kind) {
-    case ETX_PTE_INT_LIST:
-      return value.as.integers.count;
-    case ETX_PTE_DOUBLE_LIST:
-      return value.as.reals.count;
-    case ETX_PTE_BOOL_LIST:
-      return value.as.booleans.count;
-    case ETX_PTE_TENSOR_LIST:
-    case ETX_PTE_OPTIONAL_TENSOR_LIST:
-      return value.as.tensors.count;
-    default:
-      return 0;
-  }
+  return value.kind < ETX_PTE_INT_LIST ? 0 : value.as.list.count;
 }
 
 static bool tensor_shape(void* context, size_t argument, size_t item,

@@ -7,10 +7,11 @@
 
 enum {
   MAX_METHODS = 10,
-  MAX_VALUES = 128,
+  MAX_VALUES = 200,
   MAX_INSTRUCTIONS = 4096,
   MAX_ITEMS = 256,
   MAX_PORTS = 40,
+  MAX_VIEWS = 160,
   MAX_PLACES = 32,
   MAX_DATA = 32,
   MAX_CHAINS = 4,
@@ -36,7 +37,7 @@ typedef struct method_builder {
   etx_blob_output named_outputs[MAX_PORTS];
   etx_blob_symbol symbols[MAX_PORTS];
   etx_blob_input_dim dims[MAX_ITEMS];
-  etx_blob_view views[MAX_PORTS];
+  etx_blob_view views[MAX_VIEWS];
   etx_blob_place places[MAX_PLACES];
 } method_builder;
 
@@ -174,6 +175,26 @@ int test_double(test_program* p, double value) {
 int test_string(test_program* p, const char* value) {
   int index;
   add_value(p, ETX_PTE_STRING, &index)->as.string = etx_text_of(value);
+  return index;
+}
+
+int test_doubles(test_program* p, const double* items, size_t count) {
+  int index;
+  etx_pte_value* value = add_value(p, ETX_PTE_DOUBLE_LIST, &index);
+  double* copies = take(p, count * sizeof *copies);
+  memcpy(copies, items, count * sizeof *copies);
+  value->as.reals.items = copies;
+  value->as.reals.count = count;
+  return index;
+}
+
+int test_bools(test_program* p, const uint8_t* items, size_t count) {
+  int index;
+  etx_pte_value* value = add_value(p, ETX_PTE_BOOL_LIST, &index);
+  uint8_t* copies = take(p, count);
+  memcpy(copies, items, count);
+  value->as.booleans.items = copies;
+  value->as.booleans.count = count;
   return index;
 }
 
@@ -402,6 +423,7 @@ void test_dim(test_program* p, uint32_t input, int32_t dim, uint32_t symbol,
 
 void test_view(test_program* p, int value, int base, uint64_t offset) {
   method_builder* m = last(p);
+  stop_unless(m->described.view_count < MAX_VIEWS, "too many views");
   m->views[m->described.view_count++] =
       (etx_blob_view){(uint32_t)value, (uint32_t)base, offset};
 }

@@ -50,6 +50,8 @@ int test_bool(test_program* p, bool value);
 int test_double(test_program* p, double value);
 int test_string(test_program* p, const char* value);
 int test_ints(test_program* p, const int* items, size_t count);
+int test_doubles(test_program* p, const double* items, size_t count);
+int test_bools(test_program* p, const uint8_t* items, size_t count);
 int test_tensors(test_program* p, const int* items, size_t count);
 int test_optional_tensors(test_program* p, const int* items, size_t count);
 // A tensor without memory of its own: an input, a view, an empty slot.

@@ -128,6 +128,10 @@ static void operators_of_an_application_are_those_that_the_file_describes(
   refuse(with_own(good, 0), "value");
   refuse_as(with_own("my::twice(", 16), ETX_BAD_FILE,
             "in the description of operators, line 1");
+  test_program* const quiet = with_own("my::twice(", 16);
+  assert_int_equal(etx_verify_program(test_file(quiet), NULL, NULL),
+                   ETX_BAD_FILE);
+  test_program_end(quiet);
   refuse_as(with_own("my::other(Tensor x) -> Tensor\n  sizes: x\n", 16),
             ETX_MISSING_OPERATOR, "operator 'my::twice.out' is unknown");
 }
@@ -137,6 +141,60 @@ static void an_unknown_operator_is_named_without_an_overload(void** state) {
   const small s = start(32);
   test_call(s.p, "mine::magic", "", ARGS(borrowed_input(s.p)));
   refuse_as(s.p, ETX_MISSING_OPERATOR, "operator 'mine::magic' is unknown");
+}
+
+// ---- in place ----
+
+// y = a + b in the bytes of a, where a has these sizes and starts at 0.
+static test_program* sum_over(test_sizes a_sizes, test_sizes y_sizes,
+                              bool is_turned) {
+  static const uint8_t turned[] = {1, 0};
+  test_program* const p = stock(64);
+  const int x = test_input(p, test_borrowed(p, F32, a_sizes), "x");
+  const int z = test_input(p, test_borrowed(p, F32, y_sizes), "z");
+  const int a = test_scratch(p, F32, a_sizes, 0);
+  const int y = test_dynamic(p, test_scratch(p, F32, y_sizes, 0));
+  if (is_turned) test_tensor_of(p, y)->dim_order = turned;
+  relu(p, x, a);
+  add(p, a, z, y);
+  test_output(p, y, "y");
+  return p;
+}
+
+static void a_result_takes_the_bytes_of_equal_elements(void** state) {
+  static const char refusal[] = "shares bytes with argument value";
+  (void)state;
+  accept(sum_over(SIZES(2, 2), SIZES(2, 2), false));
+  accept(sum_over(SIZES(2, 2), SIZES(1, 2, 2), false));
+  accept(sum_over(SIZES(1, 1, 4), SIZES(4), false));
+  refuse(sum_over(SIZES(2, 2), SIZES(2, 2), true), refusal);
+  refuse(sum_over(SIZES(4), SIZES(2, 2), false), refusal);
+  refuse(sum_over(SIZES(2, 2), SIZES(4), false), refusal);
+  refuse(sum_over(SIZES(1, 4), SIZES(4, 4), false), refusal);
+}
+
+// index_put may overwrite the tensor that it changes, and nothing else.
+static void an_operator_may_overwrite_its_first_tensor_alone(void** state) {
+  (void)state;
+  for (int other = 0; other < 2; ++other) {
+    const small s = start(64);
+    const int x = borrowed_input(s.p);
+    const int a = four_at(s.p, 0), b = four_at(s.p, 16);
+    const int y = four_at(s.p, other ? 16 : 0);
+    const int at =
+        test_input(s.p, test_borrowed(s.p, ETX_DTYPE_INT64, SIZES(4)), "at");
+    relu(s.p, x, a);
+    relu(s.p, x, b);
+    test_call(s.p, "aten::index_put", "out",
+              ARGS(a, test_optional_tensors(s.p, ARGS(at)), b,
+                   test_bool(s.p, false), y, y));
+    test_output(s.p, y, "y");
+    if (other) {
+      refuse(s.p, "output value '3' shares bytes with argument value '2'");
+    } else {
+      accept(s.p);
+    }
+  }
 }
 
 // ---- shapes ----
@@ -211,6 +269,65 @@ static void shape_rules_read_arguments_of_every_kind(void** state) {
   test_output(p, f, "f");
   test_output(p, d, "d");
   accept(p);
+}
+
+static void lists_of_numbers_of_every_kind_are_read(void** state) {
+  static const double factors[] = {2, 2};
+  static const uint8_t mask[] = {1, 1, 0};
+  (void)state;
+  for (int32_t wrong = 0; wrong < 2; ++wrong) {
+    const small s = start(256);
+    test_program* const p = s.p;
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(1, 1, 2, 2)), "x");
+    const int y = test_scratch(p, F32, SIZES(1, 1, 4, 4 + wrong), 0);
+    test_call(p, "aten::upsample_nearest2d", "vec_out",
+              ARGS(x, test_none(p), test_doubles(p, factors, 2), y, y));
+    test_output(p, y, "y");
+    if (wrong) {
+      refuse(p, "size '3' of value '1' is 5, expected 4");
+      continue;
+    }
+    accept(p);
+  }
+  const small s = start(256);
+  test_program* const p = s.p;
+  const test_sizes four = SIZES(1, 1, 2, 2);
+  const int g = test_input(p, test_borrowed(p, F32, four), "g");
+  const int x = test_input(p, test_borrowed(p, F32, four), "x");
+  const int w = test_input(p, test_borrowed(p, F32, SIZES(1, 1, 1, 1)), "w");
+  const int one = test_int(p, 1), zero = test_int(p, 0);
+  const int ones = test_ints(p, ARGS(one, one));
+  const int zeros = test_ints(p, ARGS(zero, zero));
+  const int dx = test_scratch(p, F32, four, 0);
+  const int dw = test_scratch(p, F32, SIZES(1, 1, 1, 1), 16);
+  const int db = test_scratch(p, F32, SIZES(0), 32);
+  const int list = test_tensors(p, ARGS(dx, dw, db));
+  test_call(p, "aten::convolution_backward", "out",
+            ARGS(g, x, w, test_none(p), ones, zeros, ones, test_bool(p, false),
+                 zeros, one, test_bools(p, mask, 3), dx, dw, db, list));
+  test_output(p, dx, "dx");
+  accept(p);
+}
+
+// Where a number is expected, a text counts as 0; where a tensor is expected in
+// a list, nothing does.
+static void arguments_of_other_kinds_are_left_to_the_rule(void** state) {
+  (void)state;
+  test_program* p = start(64).p;
+  int x = borrowed_input(p);
+  int y = four_at(p, 0);
+  const int text = test_string(p, "zero");
+  test_call(p, "aten::add", "Scalar_out", ARGS(x, text, text, y, y));
+  test_output(p, y, "y");
+  refuse(p, "aten::add");
+  p = start(64).p;
+  x = borrowed_input(p);
+  y = four_at(p, 0);
+  test_call(p, "aten::cat", "out",
+            ARGS(test_optional_tensors(p, ARGS(test_none(p), x)),
+                 test_string(p, "zero"), y, y));
+  test_output(p, y, "y");
+  refuse(p, "aten::cat");
 }
 
 // A number that could be taken for the handle of a symbol.
@@ -315,6 +432,10 @@ int main(void) {
       cmocka_unit_test(a_rank_is_that_which_the_operator_makes),
       cmocka_unit_test(a_call_that_no_rule_takes_is_refused_in_files_of_etx),
       cmocka_unit_test(shape_rules_read_arguments_of_every_kind),
+      cmocka_unit_test(a_result_takes_the_bytes_of_equal_elements),
+      cmocka_unit_test(an_operator_may_overwrite_its_first_tensor_alone),
+      cmocka_unit_test(lists_of_numbers_of_every_kind_are_read),
+      cmocka_unit_test(arguments_of_other_kinds_are_left_to_the_rule),
       cmocka_unit_test(a_number_of_a_file_is_no_symbol),
       cmocka_unit_test(
           an_unknown_call_reads_all_and_writes_what_is_no_constant),

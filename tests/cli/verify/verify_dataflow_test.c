@@ -3,6 +3,8 @@
 
 #include "tests/cli/verify/verify_fixture.h"
 
+#include "cli/verify/verify_internal.h"
+
 // ---- reads and writes ----
 
 static void bytes_of_a_dead_value_may_be_used_again(void** state) {
@@ -573,8 +575,209 @@ static void a_changed_argument_may_not_overlap_an_output(void** state) {
   refuse(s.p, "the method returns value");
 }
 
+// ---- the start and the end of a method ----
+
+static void an_input_overwritten_by_another_one_is_named(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = test_input(p, four_at(p, 0), "x");
+  test_input(p, four_at(p, 0), "z");
+  test_output(p, x, "y");
+  refuse(p,
+         "the method returns value '0', but input value '1' uses the same "
+         "bytes");
+}
+
+static void one_value_may_be_two_inputs(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = test_input(s.p, four_at(s.p, 0), "x");
+  test_input(s.p, x, "again");
+  const int y = four_at(s.p, 16);
+  relu(s.p, x, y);
+  test_output(s.p, y, "y");
+  accept(s.p);
+}
+
+static void a_mutable_input_is_valid_at_the_end(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    const small s = start(48);
+    const int x = test_mutable_input(s.p, four_at(s.p, 0), "x");
+    test_mutable_input(s.p, test_int(s.p, 3), "n");
+    const int y = four_at(s.p, lost ? 0 : 16);
+    relu(s.p, x, y);
+    test_output(s.p, y, "y");
+    if (lost) {
+      refuse(s.p, "the caller gets back mutable input value '0'");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+static void a_state_is_valid_at_the_end(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    const small s = start_with_state(32, 32);
+    const int x = borrowed_input(s.p);
+    const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+    const int b = test_state(s.p, "b", F32, SIZES(4), lost ? 0 : 16);
+    const int y = four_at(s.p, 0);
+    relu(s.p, a, y);
+    copy_onto(s.p, b, x);
+    test_output(s.p, y, "y");
+    test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
+    test_state_row(s.p, "b", F32, SIZES(4), lost ? 0 : 16, 0);
+    if (lost) {
+      refuse(s.p, "the next call reads state value '1'");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// ---- released values ----
+
+static void a_released_value_is_not_read(void** state) {
+  (void)state;
+  for (int early = 0; early < 2; ++early) {
+    test_program* const p = stock(48);
+    const int x = borrowed_input(p), a = four_at(p, 0), y = four_at(p, 16);
+    relu(p, x, a);
+    if (early) test_release(p, a);
+    relu(p, a, y);
+    if (!early) test_release(p, a);
+    test_output(p, y, "y");
+    if (early) {
+      refuse(p, "reads value '1', but value '1' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// ---- stock files ----
+
+static void initial_data_makes_a_state_of_a_stock_file(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(48);
+    const int x = borrowed_input(p), a = four_at(p, 0);
+    test_initial(p, a, test_initial_data(p, data, sizeof data));
+    const int b = four_at(p, lost ? 0 : 16), y = four_at(p, 32);
+    relu(p, x, b);
+    relu(p, b, y);
+    test_output(p, y, "y");
+    if (lost) {
+      refuse(p, "the next call reads state value '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// Not a state: it was written before its bytes were taken.
+static void a_lost_value_of_a_stock_file_is_no_state(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p), a = four_at(p, 0), b = four_at(p, 0);
+  const int y = four_at(p, 16);
+  relu(p, x, a);
+  relu(p, x, b);
+  relu(p, a, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '1', but value '2' overwrote it");
+}
+
+static void a_constant_of_a_stock_file_is_not_written(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p);
+  const int k =
+      test_constant(p, F32, SIZES(4), test_data(p, data, sizeof data));
+  relu(p, x, k);
+  refuse(p, "writes value '1', which is a constant");
+}
+
+// ---- jumps ----
+
+static void a_jump_may_lead_to_the_next_instruction(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = borrowed_input(s.p), y = four_at(s.p, 0);
+  const int c =
+      test_input(s.p, test_borrowed(s.p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  test_jump_false(s.p, c, 1);
+  relu(s.p, x, y);
+  test_output(s.p, y, "y");
+  accept(s.p);
+}
+
+static void a_loop_that_nothing_leaves_is_refused(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = borrowed_input(s.p), y = four_at(s.p, 0);
+  const int c =
+      test_input(s.p, test_borrowed(s.p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  relu(s.p, x, y);
+  test_jump_false(s.p, c, 3);
+  relu(s.p, x, y);
+  relu(s.p, x, y);
+  test_jump_false(s.p, test_bool(s.p, false), 1);
+  test_output(s.p, y, "y");
+  assert_refused(etx_verify_program(test_file(s.p), NULL, &diag), ETX_BAD_FILE,
+                 "a jump leads back to instruction '1', and nothing leaves "
+                 "that loop (method 'm') (instruction '4')");
+  test_program_end(s.p);
+}
+
+// ---- limits of work ----
+
+static void open_method(etx_verify_method* m, const etx_pte* pte,
+                        etx_verify_arena* memory) {
+  etx_verify_method_init(m, pte, NULL, 0, memory, &diag);
+  assert_ok(etx_verify_assign_addresses(m));
+  assert_ok(etx_verify_find_steps(m));
+  assert_ok(etx_verify_find_rebinding(m));
+}
+
+static void states_of_blocks_have_a_limit(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p), y = four_at(p, 0);
+  relu(p, x, y);
+  test_output(p, y, "y");
+  etx_pte pte;
+  etx_verify_arena memory = {NULL};
+  etx_verify_method m;
+  assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
+  open_method(&m, &pte, &memory);
+  m.max_state_bytes = 8;
+  assert_ok(etx_verify_dataflow(&m));
+  m.max_state_bytes = 7;
+  assert_refused(etx_verify_dataflow(&m), ETX_UNSUPPORTED,
+                 "method 'forward' has 1 basic blocks and 2 values, too many "
+                 "for a proof");
+  etx_verify_arena_release(&memory);
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_input_overwritten_by_another_one_is_named),
+      cmocka_unit_test(one_value_may_be_two_inputs),
+      cmocka_unit_test(a_mutable_input_is_valid_at_the_end),
+      cmocka_unit_test(a_state_is_valid_at_the_end),
+      cmocka_unit_test(a_released_value_is_not_read),
+      cmocka_unit_test(initial_data_makes_a_state_of_a_stock_file),
+      cmocka_unit_test(a_lost_value_of_a_stock_file_is_no_state),
+      cmocka_unit_test(a_constant_of_a_stock_file_is_not_written),
+      cmocka_unit_test(a_jump_may_lead_to_the_next_instruction),
+      cmocka_unit_test(a_loop_that_nothing_leaves_is_refused),
+      cmocka_unit_test(states_of_blocks_have_a_limit),
       cmocka_unit_test(bytes_of_a_dead_value_may_be_used_again),
       cmocka_unit_test(a_value_overwritten_while_it_is_needed_is_refused),
       cmocka_unit_test(one_shared_byte_range_is_enough),

@@ -129,6 +129,198 @@ static void a_block_is_needed_as_a_whole(void** state) {
   refuse(p, "share bytes in layout '0'");
 }
 
+// ---- values of every kind ----
+
+static test_program* start_varying(int64_t state, int* out_x) {
+  test_program* const p =
+      state > 0 ? start_with_state(160, state).p : start(160).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  *out_x = test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  return p;
+}
+
+static void view(test_program* p, int from, int to) {
+  test_call(p, "executorch_prim::et_view", "default",
+            ARGS(from, test_ints(p, ARGS(test_int(p, -1))), to));
+}
+
+// A view that an instruction makes, a view of it by a row, a value that is
+// moved to, and an input that takes over a header.
+static void values_with_other_headers_have_no_blocks_of_their_own(
+    void** state) {
+  (void)state;
+  int x;
+  test_program* const p = start_varying(0, &x);
+  const int a = varying_at(p, 0), v = varying_at(p, 0), w = varying_at(p, 0);
+  const int in = test_input(p, varying_at(p, 0), "in");
+  const int m = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+  const int b = varying_at(p, 16), c = varying_at(p, 32);
+  const int d = varying_at(p, 48), e = varying_at(p, 64);
+  test_view(p, v, a, 0);
+  test_view(p, w, v, 0);
+  relu(p, in, e);
+  relu(p, x, a);
+  view(p, a, v);
+  relu(p, w, b);
+  test_move(p, b, m);
+  relu(p, m, c);
+  view(p, a, in);
+  relu(p, in, d);
+  test_output(p, d, "d");
+  test_output(p, c, "c");
+  test_output(p, e, "e");
+  accept(p);
+}
+
+// A state, a value that is updated, a value that is written through a view of
+// its half, and one whose parts are written and then all of it.
+static void written_values_of_every_kind_are_followed(void** state) {
+  (void)state;
+  for (uint64_t at = 96; at <= 144; at += 48) {
+    int x;
+    test_program* const p = start_varying(32, &x);
+    const int kept = test_state(p, "kept", F32, SIZES(1, 2, 1, 4), 0);
+    const int given =
+        test_input(p, test_borrowed(p, F32, SIZES(1, 1, 1, 4)), "given");
+    const int all = test_input(p, test_borrowed(p, F32, SIZES(8)), "all");
+    const int fixed = borrowed_input(p);
+    const int row = test_scratch(p, F32, SIZES(1), 0);
+    const int t = test_scratch(p, F32, SIZES(8), 16), half = four_at(p, 16);
+    const int left = four_at(p, 48), right = four_at(p, 64);
+    const int both = test_scratch(p, F32, SIZES(8), 48);
+    const int y = varying_at(p, 80);
+    const int z = test_scratch(p, F32, SIZES(8), at == 96 ? 96 : 16);
+    const int w = test_scratch(p, F32, SIZES(8), 128);
+    test_view(p, half, t, 0);
+    test_view(p, both, left, 0);
+    test_view(p, both, right, 16);
+    test_state_row(p, "kept", F32, SIZES(1, 2, 1, 4), 0, 0);
+    test_call(p, "llama::update_cache", "out",
+              ARGS(given, kept, test_int(p, 1), row, row));
+    relu(p, all, t);
+    relu(p, fixed, half);
+    relu(p, fixed, left);
+    relu(p, fixed, right);
+    relu(p, all, both);
+    relu(p, x, y);
+    relu(p, all, z);
+    add(p, t, both, w);
+    test_output(p, w, "w");
+    test_output(p, y, "y");
+    test_output(p, z, "z");
+    if (at == 96) {
+      accept(p);
+    } else {
+      refuse(p, "value");
+    }
+  }
+}
+
+// ---- numbers of layouts ----
+
+// A view v that comes before its tensor t, and one u that comes behind it; a
+// tensor without bytes.
+static void blocks_begin_and_end_with_their_values(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int all = test_input(p, test_borrowed(p, F32, SIZES(12)), "all");
+    const int v = four_at(p, 16);
+    const int t = test_scratch(p, F32, SIZES(12), 0);
+    const int u = four_at(p, 32);
+    const int none = test_scratch(p, F32, SIZES(0), 0);
+    const int y = varying_at(p, 64);
+    test_view(p, v, t, 16);
+    test_view(p, u, t, 32);
+    relu(p, all, t);
+    relu(p, x, y);
+    test_output(p, v, "v");
+    test_output(p, u, "u");
+    test_output(p, y, "y");
+    test_place(p, v, 0, kind == 1 ? 8 : 80, 32);
+    test_place(p, t, 0, 64, 48);
+    test_place(p, u, 0, 96, 16);
+    test_place(p, none, 0, 0, 0);
+    test_place(p, y, 0, kind == 2 ? 96 : 0, kind == 3 ? 0 : 16);
+    if (kind == 0) {
+      accept(p);
+    } else if (kind == 2) {
+      refuse(p, "share bytes in layout '1'");
+    } else {
+      refuse(p, "away from the values that share its bytes");
+    }
+  }
+}
+
+// Two results of one call.
+static void results_of_one_call_are_apart_in_every_layout(void** state) {
+  (void)state;
+  for (uint64_t at = 64; at <= 96; at += 32) {
+    test_program* const p = start(64).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4, 2))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    const int values = varying_at(p, 0);
+    const int indices =
+        test_dynamic(p, test_scratch(p, ETX_DTYPE_INT64, SIZES(4), 16));
+    const int list = test_tensors(p, ARGS(values, indices));
+    test_call(
+        p, "aten::max", "dim_max",
+        ARGS(x, test_int(p, 1), test_bool(p, false), values, indices, list));
+    test_output(p, values, "v");
+    test_output(p, indices, "i");
+    test_place(p, values, 0, 80, 16);
+    test_place(p, indices, 0, at, 32);
+    if (at == 96) {
+      accept(p);
+    } else {
+      refuse(p, "share bytes in layout '1'");
+    }
+  }
+}
+
+// Inputs that the caller writes: two in one block, one apart, one of the
+// caller's memory.
+static void inputs_are_apart_in_every_layout(void** state) {
+  (void)state;
+  for (uint64_t at = 64; at <= 96; at += 32) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int a = test_input(p, varying_at(p, 0), "a");
+    const int b = test_input(p, varying_at(p, 16), "b");
+    const int y = varying_at(p, 32);
+    add(p, a, b, y);
+    test_output(p, y, "y");
+    test_output(p, x, "same");
+    test_input(p, a, "again");
+    test_place(p, a, 0, 64, 16);
+    test_place(p, b, 0, at, 16);
+    test_place(p, y, 0, 0, 16);
+    if (at == 96) {
+      accept(p);
+    } else {
+      refuse(p, "share bytes in layout '1'");
+    }
+  }
+}
+
+static void methods_without_blocks_have_no_layouts(void** state) {
+  (void)state;
+  int x;
+  test_program* p = start_varying(0, &x);
+  test_described(p);
+  test_output(p, x, "y");
+  accept(p);
+  p = start_varying(0, &x);
+  test_described(p);
+  varying_at(p, 0);
+  test_output(p, x, "y");
+  accept(p);
+}
+
 // ---- random layouts ----
 
 enum { VALUES = 8, PROGRAMS = 1000, BYTES = 16 };
@@ -225,6 +417,12 @@ int main(void) {
       cmocka_unit_test(blocks_that_start_together_are_in_place),
       cmocka_unit_test(views_stay_in_their_blocks),
       cmocka_unit_test(a_block_is_needed_as_a_whole),
+      cmocka_unit_test(values_with_other_headers_have_no_blocks_of_their_own),
+      cmocka_unit_test(written_values_of_every_kind_are_followed),
+      cmocka_unit_test(blocks_begin_and_end_with_their_values),
+      cmocka_unit_test(results_of_one_call_are_apart_in_every_layout),
+      cmocka_unit_test(inputs_are_apart_in_every_layout),
+      cmocka_unit_test(methods_without_blocks_have_no_layouts),
       cmocka_unit_test(random_layouts_are_judged_as_by_hand),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

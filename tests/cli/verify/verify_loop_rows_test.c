@@ -3,6 +3,8 @@
 
 #include "tests/cli/verify/verify_fixture.h"
 
+#include "cli/verify/verify_internal.h"
+
 // 0 relu x e | 1 relu x t | 2 relu t a | 3 copy a into a row of l | 4 jump to 1
 // l lies at 64.
 static test_program* collecting(uint64_t early, uint64_t round) {
@@ -70,8 +72,118 @@ static void bytes_of_rows_may_be_used_without_a_loop(void** state) {
   accept(p);
 }
 
+// What else the loop of `collecting` may do with the bytes of its list.
+typedef enum visit {
+  THROUGH_HEADER,  // a value that takes over the header of the list is written
+  THROUGH_ROW,     // a view of it by a row of the blob is written
+  UPDATED,         // a view of a view of it is updated in place
+  REWRITTEN,       // a row is overwritten, then all of the list is written
+  SECOND,          // another list is filled, too
+} visit;
+
+static test_program* visiting(visit how) {
+  test_program* const p = how == THROUGH_ROW ? start(160).p : stock(160);
+  const int x = test_input(p, four_at(p, 0), "x");
+  const int again = test_input(p, test_bool(p, false), "again");
+  const int row = test_input(p, test_int(p, 0), "row");
+  const int a = four_at(p, 48);
+  const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+  const int all = test_input(p, test_borrowed(p, F32, SIZES(2, 4)), "all");
+  relu(p, all, l);
+  relu(p, x, a);
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+  if (how == THROUGH_HEADER) {
+    const int v = test_borrowed(p, F32, SIZES(2, 4));
+    test_move(p, l, v);
+    relu(p, all, v);
+  } else if (how == THROUGH_ROW) {
+    const int v = four_at(p, 64);
+    test_view(p, v, l, 0);
+    relu(p, x, v);
+  } else if (how == UPDATED) {
+    const int at =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(1)), "at");
+    const int v = test_borrowed(p, F32, SIZES(2, 4));
+    const int part = test_borrowed(p, F32, SIZES(2, 4));
+    test_move(p, l, v);
+    test_move(p, v, part);
+    test_call(p, "aten::index_put_", "",
+              ARGS(part, test_optional_tensors(p, ARGS(at)),
+                   test_input(p, test_borrowed(p, F32, SIZES(1)), "one"),
+                   test_bool(p, false), part));
+  } else if (how == REWRITTEN) {
+    const int other = four_at(p, 64);
+    relu(p, x, other);
+    relu(p, other, four_at(p, 96));
+    relu(p, all, l);
+  } else {
+    const int m = test_scratch(p, F32, SIZES(2, 4), 96);
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(m, a, row));
+    test_output(p, m, "m");
+  }
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+  test_jump_false(p, again, 1);
+  test_output(p, l, "y");
+  return p;
+}
+
+static void writes_through_the_list_lose_no_row(void** state) {
+  (void)state;
+  for (int how = THROUGH_HEADER; how <= SECOND; ++how) accept(visiting(how));
+}
+
+// Two loops, one in the other: the inner one fills the list.
+static void the_innermost_loop_counts(void** state) {
+  (void)state;
+  for (int spoilt = 0; spoilt < 2; ++spoilt) {
+    test_program* const p = stock(160);
+    const int x = test_input(p, four_at(p, 0), "x");
+    const int again = test_input(p, test_bool(p, false), "again");
+    const int more = test_input(p, test_bool(p, false), "more");
+    const int row = test_input(p, test_int(p, 0), "row");
+    const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+    const int t = four_at(p, spoilt ? 80 : 32);
+    const int y = test_scratch(p, F32, SIZES(2, 4), 96);
+    relu(p, x, four_at(p, 48));
+    relu(p, x, t);
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, t, row));
+    test_jump_false(p, again, 1);
+    test_jump_false(p, again, 6);  // forward
+    relu(p, l, y);
+    test_jump_false(p, more, 0);
+    test_output(p, x, "x");
+    if (spoilt) {
+      refuse(p, "value");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void the_work_for_rows_has_a_limit(void** state) {
+  (void)state;
+  test_program* const p = collecting(16, 32);
+  etx_pte pte;
+  etx_verify_arena memory = {NULL};
+  etx_verify_method m;
+  assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
+  etx_verify_method_init(&m, &pte, NULL, 0, &memory, &diag);
+  assert_ok(etx_verify_assign_addresses(&m));
+  assert_ok(etx_verify_find_steps(&m));
+  assert_ok(etx_verify_find_rebinding(&m));
+  assert_ok(etx_verify_loop_rows(&m));
+  m.max_row_steps = 4;
+  assert_refused(etx_verify_loop_rows(&m), ETX_UNSUPPORTED,
+                 "method 'forward' fills too many tensors row by row");
+  etx_verify_arena_release(&memory);
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(writes_through_the_list_lose_no_row),
+      cmocka_unit_test(the_innermost_loop_counts),
+      cmocka_unit_test(the_work_for_rows_has_a_limit),
       cmocka_unit_test(rows_of_earlier_iterations_must_stay_valid),
       cmocka_unit_test(bytes_of_rows_may_be_used_before_the_loop),
       cmocka_unit_test(an_outer_loop_may_use_the_bytes_in_between),

@@ -230,6 +230,170 @@ static void a_part_that_changes_later_changes_the_whole(void** state) {
   refuse(j.p, "overwrote it");
 }
 
+// ---- numbers of a concatenation ----
+
+static void a_concatenation_may_count_its_dimension_from_the_end(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  const int list = test_tensors(j.p, ARGS(j.first, j.second));
+  test_call(j.p, "aten::cat", "out",
+            ARGS(list, test_int(j.p, -1), j.whole, j.whole));
+  test_output(j.p, j.whole, "z");
+  accept(j.p);
+}
+
+// Parts that do not lie one after the other, parts that do not fill the whole,
+// no parts at all, and a dimension that a shape does not have.
+static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    const joined j = start_joined();
+    part_after(&j, j.none, j.first);
+    part_after(&j, j.first, j.second);
+    relu(j.p, j.x, j.first);
+    relu(j.p, j.y, j.second);
+    const int wide = test_dynamic(j.p, test_scratch(j.p, F32, SIZES(2, 8), 0));
+    const int list = kind == 0   ? test_tensors(j.p, ARGS(j.first))
+                     : kind == 1 ? test_tensors(j.p, ARGS(j.second, j.first))
+                     : kind == 2 ? test_tensors(j.p, NULL, 0)
+                                 : test_tensors(j.p, ARGS(j.first, j.second));
+    const int to = kind == 3 ? wide : j.whole;
+    test_call(j.p, "aten::cat", "out",
+              ARGS(list, test_int(j.p, kind == 3 ? 5 : 0), to, to));
+    test_output(j.p, to, "z");
+    if (kind == 2) {
+      accept(j.p);
+    } else {
+      refuse(j.p, "shares bytes with argument value");
+    }
+  }
+}
+
+// ---- places of views ----
+
+// Planned rows of the second part: where they are made, elsewhere, at a number
+// that is none, and in a view that is larger than the part.
+static void views_of_parts_are_planned_where_they_are_made(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    const joined j = start_joined();
+    const int start = kind == 2 ? test_double(j.p, 2) : test_int(j.p, 2);
+    const int rows =
+        kind == 3 ? test_scratch(j.p, F32, SIZES(12), 40)
+                  : test_scratch(j.p, F32, SIZES(2), kind == 1 ? 44 : 40);
+    const int few = test_ints(j.p, ARGS(test_int(j.p, kind == 3 ? 12 : 2)));
+    part_after(&j, j.none, j.first);
+    part_after(&j, j.first, j.second);
+    relu(j.p, j.x, j.first);
+    relu(j.p, j.y, j.second);
+    test_call(j.p, "etx::part_view", "default",
+              ARGS(j.second, start, few, rows));
+    cat(&j, j.first, j.second);
+    if (kind == 0) {
+      accept(j.p);
+    } else if (kind == 2) {
+      refuse(j.p, "part '11' is planned at another address");
+    } else {
+      refuse(j.p, "planned");
+    }
+  }
+}
+
+static void views_of_parts_may_have_no_memory(void** state) {
+  (void)state;
+  for (int has_blob = 0; has_blob < 2; ++has_blob) {
+    test_program* const p = has_blob ? start(96).p : stock(96);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(8)), "x");
+    const int whole = test_scratch(p, F32, SIZES(16), 0);
+    const int first = has_blob ? test_borrowed(p, F32, SIZES(8))
+                               : test_scratch(p, F32, SIZES(8), 32);
+    const int sizes = test_ints(p, ARGS(test_int(p, 8)));
+    const int y = test_scratch(p, F32, SIZES(8), 64);
+    test_call(p, "etx::part_after", "default",
+              ARGS(whole, test_none(p), sizes, first));
+    relu(p, x, first);
+    relu(p, first, y);
+    test_output(p, y, "y");
+    accept(p);
+  }
+}
+
+static void a_release_makes_no_part(void** state) {
+  (void)state;
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.first, j.second);
+  test_release(j.p, j.other);
+  accept(j.p);
+}
+
+// ---- depth ----
+
+// Views of views: what is further away from a part than the proof looks can be
+// anywhere in the whole.
+static test_program* deep_view(int levels) {
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  relu(j.p, j.y, j.second);
+  int shown = j.second;
+  for (int i = 0; i < levels; ++i) {
+    const int next = eight_at(j.p, 32);
+    test_call(j.p, "executorch_prim::et_view", "default",
+              ARGS(shown, j.sizes, next));
+    shown = next;
+  }
+  relu(j.p, j.x, j.first);
+  cat(&j, j.first, shown);
+  return j.p;
+}
+
+static void views_of_parts_are_followed_for_64_levels(void** state) {
+  (void)state;
+  accept(deep_view(1));
+  accept(deep_view(60));
+  refuse(deep_view(70), "value");
+}
+
+// First parts of first parts; two parts of the innermost one.
+static test_program* deep_parts(int levels) {
+  test_program* const p = stock(64);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(2)), "x");
+  const int none = test_none(p), y = test_scratch(p, F32, SIZES(4), 32);
+  const int four = test_ints(p, ARGS(test_int(p, 4)));
+  const int two = test_ints(p, ARGS(test_int(p, 2)));
+  int whole = four_at(p, 0);
+  for (int i = 0; i < levels; ++i) {
+    const int part = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+    test_call(p, "etx::part_after", "default", ARGS(whole, none, four, part));
+    whole = part;
+  }
+  const int a = test_dynamic(p, test_borrowed(p, F32, SIZES(2)));
+  const int b = test_dynamic(p, test_borrowed(p, F32, SIZES(2)));
+  test_call(p, "etx::part_after", "default", ARGS(whole, none, two, a));
+  test_call(p, "etx::part_after", "default", ARGS(whole, a, two, b));
+  relu(p, x, a);
+  relu(p, x, b);
+  test_call(p, "aten::cat", "out",
+            ARGS(test_tensors(p, ARGS(a, b)), test_int(p, 0), y, y));
+  test_output(p, y, "y");
+  return p;
+}
+
+static void parts_of_parts_are_followed_for_64_levels(void** state) {
+  (void)state;
+  accept(deep_parts(1));
+  accept(deep_parts(60));
+  accept(deep_parts(70));
+}
+
 // The list of a concatenation may have the type of one with missing tensors.
 static void a_concatenation_of_a_missing_tensor_is_not_joined(void** state) {
   (void)state;
@@ -246,6 +410,13 @@ static void a_concatenation_of_a_missing_tensor_is_not_joined(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_concatenation_may_count_its_dimension_from_the_end),
+      cmocka_unit_test(a_concatenation_of_other_parts_is_no_joined_one),
+      cmocka_unit_test(views_of_parts_are_planned_where_they_are_made),
+      cmocka_unit_test(views_of_parts_may_have_no_memory),
+      cmocka_unit_test(a_release_makes_no_part),
+      cmocka_unit_test(views_of_parts_are_followed_for_64_levels),
+      cmocka_unit_test(parts_of_parts_are_followed_for_64_levels),
       cmocka_unit_test(a_concatenation_of_a_missing_tensor_is_not_joined),
       cmocka_unit_test(parts_of_a_chain_do_not_overwrite_each_other),
       cmocka_unit_test(parts_may_be_computed_in_any_order),

@@ -195,6 +195,105 @@ static void a_view_of_a_constant_is_one(void** state) {
   }
 }
 
+// Part of a planned whole, from a computed element on: it can be anywhere, so
+// that it has no planned address, unless it is a part of a chain.
+static void a_part_that_can_be_anywhere_is_not_planned(void** state) {
+  (void)state;
+  for (int planned = 0; planned < 2; ++planned) {
+    const small s = start(64);
+    const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(12)), "x");
+    const int n = test_input(s.p, test_int(s.p, 4), "n");
+    const int all = test_scratch(s.p, F32, SIZES(12), 0);
+    const int row =
+        planned ? four_at(s.p, 16) : test_borrowed(s.p, F32, SIZES(4));
+    const int y = four_at(s.p, 48);
+    relu(s.p, x, all);
+    part(s.p, all, n, row);
+    relu(s.p, row, y);
+    test_output(s.p, y, "y");
+    if (planned) {
+      refuse(s.p, "value '3' takes over the header of a value at another");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// A part that starts at a number that is none.
+static void a_part_starts_at_an_integer(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(12)), "x");
+  const int all = test_scratch(p, F32, SIZES(12), 0);
+  const int row = test_borrowed(p, F32, SIZES(4)), y = four_at(p, 48);
+  relu(p, x, all);
+  part(p, all, test_double(p, 1), row);
+  relu(p, row, y);
+  test_output(p, y, "y");
+  accept(p);
+}
+
+// Two values that show each other.
+static void parts_that_show_each_other_are_refused(void** state) {
+  (void)state;
+  const small s = start(64);
+  const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(8)), "x");
+  const int n = test_input(s.p, test_int(s.p, 4), "n");
+  const int a = test_scratch(s.p, F32, SIZES(8), 0), b = four_at(s.p, 16);
+  const int y = four_at(s.p, 48);
+  relu(s.p, x, a);
+  part(s.p, a, n, b);
+  part(s.p, b, n, a);
+  relu(s.p, b, y);
+  test_output(s.p, y, "y");
+  refuse(s.p, "takes over the header of a value at another address");
+}
+
+static void a_value_may_be_moved_to_twice_from_one(void** state) {
+  (void)state;
+  const small s = start(64);
+  const int x = borrowed_input(s.p), a = four_at(s.p, 0), y = four_at(s.p, 32);
+  const int to = test_borrowed(s.p, F32, SIZES(4));
+  relu(s.p, x, a);
+  test_move(s.p, a, to);
+  test_move(s.p, a, to);
+  relu(s.p, to, y);
+  test_output(s.p, y, "y");
+  accept(s.p);
+}
+
+// Values of different sizes that start together: as many bytes as the larger
+// one has may be read, in whichever order they are moved.
+static void values_of_two_sizes_may_start_together(void** state) {
+  (void)state;
+  for (int order = 0; order < 2; ++order) {
+    for (int spoilt = 0; spoilt < 2; ++spoilt) {
+      test_program* const p = stock(96);
+      const int x = test_input(p, test_borrowed(p, F32, SIZES(8)), "x");
+      const int z = borrowed_input(p);
+      const int c =
+          test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+      const int large = test_scratch(p, F32, SIZES(8), 0);
+      const int little = four_at(p, 0);
+      const int to = test_dynamic(p, test_borrowed(p, F32, SIZES(8)));
+      const int other = four_at(p, spoilt ? 16 : 64), y = four_at(p, 32);
+      relu(p, x, large);
+      test_move(p, order ? little : large, to);
+      test_jump_false(p, c, 4);
+      test_move(p, order ? large : little, to);
+      relu(p, z, other);
+      relu(p, other, y);
+      relu(p, to, test_dynamic(p, test_scratch(p, F32, SIZES(8), 64)));
+      test_output(p, y, "y");
+      etx_verify_report report;
+      const etx_status status =
+          etx_verify_program(test_file(p), &report, &diag);
+      assert_int_equal(status, spoilt ? ETX_BAD_PLAN : ETX_OK);
+      test_program_end(p);
+    }
+  }
+}
+
 // A tensor without bytes has no address.
 static void an_empty_tensor_has_no_address(void** state) {
   (void)state;
@@ -220,6 +319,11 @@ int main(void) {
       cmocka_unit_test(a_planned_view_is_where_it_is_made),
       cmocka_unit_test(a_part_is_where_its_number_says),
       cmocka_unit_test(a_view_of_a_constant_is_one),
+      cmocka_unit_test(a_part_that_can_be_anywhere_is_not_planned),
+      cmocka_unit_test(a_part_starts_at_an_integer),
+      cmocka_unit_test(parts_that_show_each_other_are_refused),
+      cmocka_unit_test(a_value_may_be_moved_to_twice_from_one),
+      cmocka_unit_test(values_of_two_sizes_may_start_together),
       cmocka_unit_test(an_empty_tensor_has_no_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,24 @@ static void a_good_table_of_caches_is_accepted(void** state) {
   accept(s.p);
 }
 
+static void a_good_source_map_is_accepted(void** state) {
+  static const int32_t starts[] = {0, 0};
+  static const etx_source_map_method method = {{"m", 1}, starts, 1, NULL};
+  static const etx_source_map_content content = {.methods = &method,
+                                                 .method_count = 1};
+  (void)state;
+  uint64_t work[64];
+  etx_bytes_mut block = {(uint8_t*)work, 0};
+  etx_bytes data = {NULL, 0};
+  assert_ok(etx_source_map_write_needed(&content, &block.size));
+  assert_true(block.size <= sizeof work);
+  assert_ok(etx_source_map_write(&content, block, &data, &diag));
+  const small s = start(32);
+  relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+  test_named(s.p, ETX_SOURCE_MAP_KEY, data.data, data.size);
+  accept(s.p);
+}
+
 // ---- memories ----
 
 static void add_memories(test_program* p, size_t count) {
@@ -89,6 +107,41 @@ static test_program* in_two_memories(size_t memories, bool are_concurrent) {
   if (are_concurrent) test_concurrent(p, 0, 1);
   if (memories > 0) add_memories(p, memories);
   return p;
+}
+
+static void a_program_has_an_arena_for_each_memory(void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  test_arena(s.p, 32);
+  const int y = test_planned(s.p, F32, SIZES(4), 3, 0);
+  relu(s.p, borrowed_input(s.p), y);
+  test_output(s.p, y, "y");
+  refuse(s.p, "value '0' is in arena '3', expected 2 (state), or 1 to 2");
+}
+
+// A stable output keeps its bytes of one memory alone.
+static void stable_outputs_of_two_memories_are_apart(void** state) {
+  (void)state;
+  for (int same = 0; same < 2; ++same) {
+    test_program* const p = test_program_new();
+    for (int i = 0; i < 2; ++i) {
+      test_method(p, i == 0 ? "m" : "n");
+      test_arena(p, 32);
+      test_arena(p, 0);
+      test_arena(p, 32);
+      const int y = test_planned(p, F32, SIZES(4), i == 0 || same ? 3 : 1, 0);
+      relu(p, borrowed_input(p), y);
+      test_output(p, y, "y");
+      if (i == 0) test_lifetime(p, ETX_LIFETIME_STABLE);
+    }
+    test_blob(p);
+    add_memories(p, 2);
+    if (same) {
+      refuse(p, "overlaps the stable output value '0' of method 'm'");
+    } else {
+      accept(p);
+    }
+  }
 }
 
 static void methods_of_several_memories_run_one_at_a_time(void** state) {
@@ -158,6 +211,17 @@ static void states_are_aligned_and_may_have_no_bytes(void** state) {
   refuse(s.p, "state 'a' is at offset 8, expected a multiple of 16");
 }
 
+static void states_that_start_together_are_refused(void** state) {
+  (void)state;
+  for (int order = 0; order < 3; ++order) {
+    const small s = start_with_state(32, 48);
+    relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+    test_state_row(s.p, "a", F32, SIZES(order == 0 ? 4 : 8), 0, 0);
+    test_state_row(s.p, "b", F32, SIZES(order == 1 ? 4 : 8), 0, 0);
+    refuse(s.p, "overlaps state");
+  }
+}
+
 static void an_input_is_not_in_the_arena_of_states(void** state) {
   (void)state;
   const small s = start_with_state(32, 32);
@@ -199,6 +263,8 @@ static void states_of_stock_files_nest(void** state) {
       {{"a", "", "a", ""}, {0, 16, 0, 16}, {8, 4, 8, 4}, NULL},
       {{"a", "b", "b", "a"}, {32, 0, 0, 32}, {8, 4, 4, 8}, NULL},
       {{"a", "a", NULL, NULL}, {0, 0, 0, 0}, {8, 8, 0, 0}, NULL},
+      {{"", "", "", NULL}, {0, 16, 32, 0}, {4, 4, 4, 0}, NULL},
+      {{"a", "b", "c", "d"}, {0, 0, 0, 0}, {8, 8, 8, 8}, NULL},
       {{"a", "c", "b", "d"}, {0, 64, 16, 80}, {8, 8, 8, 4}, "overlaps value"},
       {{"a", NULL, "a", NULL},
        {0, 0, 32, 0},
@@ -400,6 +466,44 @@ static void layout_methods_tell_the_truth(void** state) {
   }
 }
 
+// Names as long as a row, and no names at all.
+static void names_of_states_fill_a_row_or_are_none(void** state) {
+  static const char name[4] = {'l', 'o', 'n', 'g'};
+  static const int64_t row[6] = {2, 0, 16, 16, 16, 4};
+  (void)state;
+  const small s = start_with_state(0, 32);
+  test_state_row(s.p, "long", F32, SIZES(4), 16, 0);
+  test_method(s.p, ETX_METHOD_BUFFER_NAMES);
+  test_output(s.p,
+              test_constant(s.p, ETX_DTYPE_UINT8, SIZES(1, 4),
+                            test_data(s.p, name, sizeof name)),
+              "names");
+  test_method(s.p, ETX_METHOD_BUFFER_PLAN);
+  test_output(s.p,
+              test_constant(s.p, ETX_DTYPE_INT64, SIZES(1, 6),
+                            test_data(s.p, row, sizeof row)),
+              "plan");
+  accept(s.p);
+  const small none = start(16);
+  test_method(none.p, ETX_METHOD_BUFFER_NAMES);
+  test_output(none.p, test_borrowed(none.p, ETX_DTYPE_UINT8, SIZES(0, 4)),
+              "names");
+  test_method(none.p, ETX_METHOD_BUFFER_PLAN);
+  test_output(none.p, test_borrowed(none.p, ETX_DTYPE_INT64, SIZES(0, 6)),
+              "plan");
+  accept(none.p);
+}
+
+static void numbers_of_states_are_integers(void** state) {
+  (void)state;
+  const small s = start_with_state(0, 32);
+  test_state_row(s.p, "a", F32, SIZES(4), 16, 0);
+  add_names(s.p, &layouts[0]);
+  test_method(s.p, ETX_METHOD_BUFFER_PLAN);
+  test_output(s.p, test_int(s.p, 2), "plan");
+  refuse(s.p, "must return a constant 'int64' tensor with 2 dimensions");
+}
+
 static void layout_methods_name_every_state(void** state) {
   (void)state;
   const small s = start_with_state(0, 48);
@@ -441,6 +545,12 @@ int main(void) {
       cmocka_unit_test(states_of_stock_files_nest),
       cmocka_unit_test(no_method_writes_where_a_stable_output_lies),
       cmocka_unit_test(layout_methods_tell_the_truth),
+      cmocka_unit_test(a_good_source_map_is_accepted),
+      cmocka_unit_test(a_program_has_an_arena_for_each_memory),
+      cmocka_unit_test(stable_outputs_of_two_memories_are_apart),
+      cmocka_unit_test(states_that_start_together_are_refused),
+      cmocka_unit_test(names_of_states_fill_a_row_or_are_none),
+      cmocka_unit_test(numbers_of_states_are_integers),
       cmocka_unit_test(layout_methods_name_every_state),
       cmocka_unit_test(layout_methods_of_stock_files_tell_of_known_states),
   };

@@ -32,7 +32,7 @@ static bool unite(uint64_t* set, const uint64_t* other, size_t words) {
 static bool is_in_scratch(const etx_verify_method* m, uint32_t value) {
   if (m->values[value].storage != ETX_VERIFY_STORAGE_PLANNED) return false;
   const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, value).as.tensor;
-  return tensor.has_allocation && tensor.memory_id == ETX_MEMORY_SCRATCH;
+  return tensor.memory_id == ETX_MEMORY_SCRATCH;  // 0 without memory
 }
 
 static bool is_input(const etx_verify_method* m, uint32_t value) {

@@ -106,9 +106,8 @@ static etx_status check_call(dataflow* f, size_t step) {
 
 // ---- steps ----
 
-static void write_value(dataflow* f, uint32_t value, bool updates,
-                        size_t step) {
-  etx_verify_value_write(&f->valid, value, step, updates);
+static void write_value(dataflow* f, uint32_t value, size_t step) {
+  etx_verify_value_write(&f->valid, value, step);
   if (f->was_written != NULL) f->was_written[value] = true;
 }
 
@@ -130,7 +129,7 @@ static etx_status run_step(dataflow* f, size_t step) {
   if (status != ETX_OK) return etx_verify_at(f->m, step, status);
   f->valid.joins = etx_verify_is_joined(f->m, step);
   for (size_t i = 0; i < e->write_count; ++i) {
-    write_value(f, e->writes[i].value, e->writes[i].updates, step);
+    write_value(f, e->writes[i].value, step);
   }
   if (e->rebound != ETX_VERIFY_NONE) {
     etx_verify_value_rebind(&f->valid, e->rebound, e->rebound_from);
@@ -166,7 +165,7 @@ static void enter(dataflow* f) {
     if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE) continue;
     f->m->values[v].is_written = true;
     if (f->valid.written_at[v] == f->m->step_count + 1) continue;
-    write_value(f, v, false, f->m->step_count);
+    write_value(f, v, f->m->step_count);
   }
 }
 

@@ -164,7 +164,7 @@ static int compare_by_range(const void* left, const void* right) {
   if (a->range.end != b->range.end) return a->range.end > b->range.end ? -1 : 1;
   const int order = etx_text_compare(a->method, b->method);
   if (order != 0) return order;
-  return a->value < b->value ? -1 : a->value > b->value;
+  return (a->value > b->value) - (a->value < b->value);
 }
 
 static int compare_by_name(const void* left, const void* right) {

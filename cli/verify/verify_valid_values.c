@@ -124,16 +124,6 @@ static void note_overwriter(etx_verify_valid_values* valid, uint32_t value,
       step == valid->m->step_count ? ETX_VERIFY_NONE : (uint32_t)step;
 }
 
-// True if `value` lies in `other` in a stock file: if `value` is changed in
-// place, `other` has the new content and stays valid.
-static bool is_changed_through(const etx_verify_valid_values* valid,
-                               uint32_t value, uint32_t other) {
-  return valid->m->blob == NULL && valid->m->values[value].range_count == 1 &&
-         valid->m->values[other].range_count == 1 &&
-         etx_verify_contains(etx_verify_address_range(valid->m, other, 0),
-                             etx_verify_address_range(valid->m, value, 0));
-}
-
 // If two outputs of one step overlap, both become invalid there, because the
 // order of the two writes is unknown.
 static void invalidate_both(etx_verify_valid_values* valid, uint32_t value,
@@ -154,8 +144,7 @@ static void invalidate_both(etx_verify_valid_values* valid, uint32_t value,
 // Invalidates all other values that share a byte with a possible range of
 // `value`.
 static void invalidate_overlapping(etx_verify_valid_values* valid,
-                                   uint32_t value, size_t step,
-                                   bool changes_others) {
+                                   uint32_t value, size_t step) {
   for (uint32_t i = 0; i < valid->m->values[value].range_count; ++i) {
     const etx_verify_range range = etx_verify_address_range(valid->m, value, i);
     size_t piece = etx_verify_interval_tree_next(&valid->intervals, range, 0);
@@ -164,8 +153,7 @@ static void invalidate_overlapping(etx_verify_valid_values* valid,
       const uint32_t other = valid->intervals.pieces[piece].owner;
       if (other == value || is_view_of(valid, value, other) ||
           etx_verify_are_disjoint_parts(valid->m, value, other) ||
-          (valid->joins && etx_verify_is_part_of(valid->m, other, value)) ||
-          (changes_others && is_changed_through(valid, value, other))) {
+          (valid->joins && etx_verify_is_part_of(valid->m, other, value))) {
         continue;
       }
       if (valid->written_at[other] == step + 1) {
@@ -178,12 +166,10 @@ static void invalidate_overlapping(etx_verify_valid_values* valid,
 }
 
 void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
-                            size_t step, bool is_update) {
+                            size_t step) {
   const etx_verify_value* const v = &valid->m->values[value];
-  const bool was_valid =
-      etx_verify_interval_tree_has(&valid->intervals, v->top, v->range);
   etx_verify_interval_tree_add(&valid->intervals, v->top, v->range);
-  invalidate_overlapping(valid, value, step, is_update && !was_valid);
+  invalidate_overlapping(valid, value, step);
   valid->written_at[v->top] = (uint32_t)step + 1;
 }
 

@@ -34,9 +34,9 @@ void etx_verify_value_set_valid(etx_verify_valid_values* valid, uint32_t value);
 // `step` writes `value`: it becomes valid, and all values that share a byte
 // with it become invalid. If another output of the same step overlaps it, both
 // become invalid there. `step` is step_count for inputs, which the caller
-// writes. `is_update`: the same argument was read too.
+// writes.
 void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
-                            size_t step, bool is_update);
+                            size_t step);
 
 // `value` takes over the header of `from`, and becomes valid if `from` is.
 void etx_verify_value_rebind(etx_verify_valid_values* valid, uint32_t value,

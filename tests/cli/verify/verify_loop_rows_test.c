@@ -160,6 +160,21 @@ static void the_innermost_loop_counts(void** state) {
   }
 }
 
+static void unreachable_instructions_lose_no_row(void** state) {
+  (void)state;
+  test_program* const p = stock(96);
+  const int x = test_input(p, four_at(p, 0), "x");
+  const int again = test_input(p, test_bool(p, false), "again");
+  const int row = test_input(p, test_int(p, 0), "row");
+  const int l = test_scratch(p, F32, SIZES(2, 4), 64), t = four_at(p, 80);
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, x, row));
+  test_jump_false(p, test_bool(p, false), 3);
+  relu(p, x, t);
+  test_jump_false(p, again, 0);
+  test_output(p, l, "y");
+  accept(p);
+}
+
 static void the_work_for_rows_has_a_limit(void** state) {
   (void)state;
   test_program* const p = collecting(16, 32);
@@ -183,6 +198,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_through_the_list_lose_no_row),
       cmocka_unit_test(the_innermost_loop_counts),
+      cmocka_unit_test(unreachable_instructions_lose_no_row),
       cmocka_unit_test(the_work_for_rows_has_a_limit),
       cmocka_unit_test(rows_of_earlier_iterations_must_stay_valid),
       cmocka_unit_test(bytes_of_rows_may_be_used_before_the_loop),

@@ -256,7 +256,8 @@ static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
     part_after(&j, j.first, j.second);
     relu(j.p, j.x, j.first);
     relu(j.p, j.y, j.second);
-    const int wide = test_dynamic(j.p, test_scratch(j.p, F32, SIZES(2, 8), 0));
+    const int wide =
+        test_dynamic(j.p, test_scratch(j.p, F32, SIZES(1, 1, 16), 0));
     const int list = kind == 0   ? test_tensors(j.p, ARGS(j.first))
                      : kind == 1 ? test_tensors(j.p, ARGS(j.second, j.first))
                      : kind == 2 ? test_tensors(j.p, NULL, 0)
@@ -279,13 +280,14 @@ static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
 // that is none, and in a view that is larger than the part.
 static void views_of_parts_are_planned_where_they_are_made(void** state) {
   (void)state;
-  for (int kind = 0; kind < 4; ++kind) {
+  for (int kind = 0; kind < 5; ++kind) {
     const joined j = start_joined();
     const int start = kind == 2 ? test_double(j.p, 2) : test_int(j.p, 2);
     const int rows =
         kind == 3 ? test_scratch(j.p, F32, SIZES(12), 40)
-                  : test_scratch(j.p, F32, SIZES(2), kind == 1 ? 44 : 40);
+                  : test_scratch(j.p, F32, SIZES(2), kind % 3 == 1 ? 44 : 40);
     const int few = test_ints(j.p, ARGS(test_int(j.p, kind == 3 ? 12 : 2)));
+    if (kind == 4) test_input(j.p, start, "start");
     part_after(&j, j.none, j.first);
     part_after(&j, j.first, j.second);
     relu(j.p, j.x, j.first);

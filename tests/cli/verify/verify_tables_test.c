@@ -292,6 +292,20 @@ static void states_of_stock_files_nest(void** state) {
   accept(with_states(&rows[5], 112));
 }
 
+// States without a name, which are known because they are read.
+static void states_of_stock_files_may_have_no_name(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  test_method(p, "m");
+  test_arenas(p, 48, 48);
+  const int a = test_state(p, "", F32, SIZES(4), 0);
+  const int b = test_state(p, "", F32, SIZES(4), 16);
+  const int y = four_at(p, 0);
+  add(p, a, b, y);
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // ---- stable outputs ----
 
 // The second method writes at this offset.
@@ -543,6 +557,7 @@ int main(void) {
       cmocka_unit_test(states_are_aligned_and_may_have_no_bytes),
       cmocka_unit_test(an_input_is_not_in_the_arena_of_states),
       cmocka_unit_test(states_of_stock_files_nest),
+      cmocka_unit_test(states_of_stock_files_may_have_no_name),
       cmocka_unit_test(no_method_writes_where_a_stable_output_lies),
       cmocka_unit_test(layout_methods_tell_the_truth),
       cmocka_unit_test(a_good_source_map_is_accepted),

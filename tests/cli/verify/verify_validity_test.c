@@ -1,0 +1,474 @@
+// Which values are valid: at the start and at the end of a method, inside of
+// other values, and along jumps. verify_dataflow_test.c has plain reads and
+// writes.
+
+#include "tests/cli/verify/verify_fixture.h"
+
+#include "cli/verify/verify_internal.h"
+
+// ---- the start and the end of a method ----
+
+static void an_input_overwritten_by_another_one_is_named(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = test_input(p, four_at(p, 0), "x");
+  test_input(p, four_at(p, 0), "z");
+  test_output(p, x, "y");
+  refuse(p,
+         "the method returns value '0', but input value '1' uses the same "
+         "bytes");
+}
+
+static void one_value_may_be_two_inputs(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = test_input(s.p, four_at(s.p, 0), "x");
+  test_input(s.p, x, "again");
+  const int y = four_at(s.p, 16);
+  relu(s.p, x, y);
+  test_output(s.p, y, "y");
+  accept(s.p);
+}
+
+static void a_mutable_input_is_valid_at_the_end(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    const small s = start(48);
+    const int x = test_mutable_input(s.p, four_at(s.p, 0), "x");
+    test_mutable_input(s.p, test_int(s.p, 3), "n");
+    const int y = four_at(s.p, lost ? 0 : 16);
+    relu(s.p, x, y);
+    test_output(s.p, y, "y");
+    if (lost) {
+      refuse(s.p, "the caller gets back mutable input value '0'");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+static void a_state_is_valid_at_the_end(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    const small s = start_with_state(32, 32);
+    const int x = borrowed_input(s.p);
+    const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+    const int b = test_state(s.p, "b", F32, SIZES(4), lost ? 0 : 16);
+    const int y = four_at(s.p, 0);
+    relu(s.p, a, y);
+    copy_onto(s.p, b, x);
+    test_output(s.p, y, "y");
+    test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
+    test_state_row(s.p, "b", F32, SIZES(4), lost ? 0 : 16, 0);
+    if (lost) {
+      refuse(s.p, "the next call reads state value '1'");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// ---- released values ----
+
+static void a_released_value_is_not_read(void** state) {
+  (void)state;
+  for (int early = 0; early < 2; ++early) {
+    test_program* const p = stock(48);
+    const int x = borrowed_input(p), a = four_at(p, 0), y = four_at(p, 16);
+    relu(p, x, a);
+    if (early) test_release(p, a);
+    relu(p, a, y);
+    if (!early) test_release(p, a);
+    test_output(p, y, "y");
+    if (early) {
+      refuse(p, "reads value '1', but value '1' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// ---- stock files ----
+
+static void initial_data_makes_a_state_of_a_stock_file(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(48);
+    const int x = borrowed_input(p), a = four_at(p, 0);
+    test_initial(p, a, test_initial_data(p, data, sizeof data));
+    const int b = four_at(p, lost ? 0 : 16), y = four_at(p, 32);
+    relu(p, x, b);
+    relu(p, b, y);
+    test_output(p, y, "y");
+    if (lost) {
+      refuse(p, "the next call reads state value '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// Not a state: it was written before its bytes were taken.
+static void a_lost_value_of_a_stock_file_is_no_state(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p), a = four_at(p, 0), b = four_at(p, 0);
+  const int y = four_at(p, 16);
+  relu(p, x, a);
+  relu(p, x, b);
+  relu(p, a, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '1', but value '2' overwrote it");
+}
+
+static void a_constant_of_a_stock_file_is_not_written(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p);
+  const int k =
+      test_constant(p, F32, SIZES(4), test_data(p, data, sizeof data));
+  relu(p, x, k);
+  refuse(p, "writes value '1', which is a constant");
+}
+
+// ---- jumps ----
+
+static void a_jump_may_lead_to_the_next_instruction(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = borrowed_input(s.p), y = four_at(s.p, 0);
+  const int c =
+      test_input(s.p, test_borrowed(s.p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  test_jump_false(s.p, c, 1);
+  relu(s.p, x, y);
+  test_output(s.p, y, "y");
+  accept(s.p);
+}
+
+static void a_loop_that_nothing_leaves_is_refused(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = borrowed_input(s.p), y = four_at(s.p, 0);
+  const int c =
+      test_input(s.p, test_borrowed(s.p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  relu(s.p, x, y);
+  test_jump_false(s.p, c, 3);
+  relu(s.p, x, y);
+  relu(s.p, x, y);
+  test_jump_false(s.p, test_bool(s.p, false), 1);
+  test_output(s.p, y, "y");
+  assert_refused(etx_verify_program(test_file(s.p), NULL, &diag), ETX_BAD_FILE,
+                 "a jump leads back to instruction '1', and nothing leaves "
+                 "that loop (method 'm') (instruction '4')");
+  test_program_end(s.p);
+}
+
+// ---- limits of work ----
+
+static void open_method(etx_verify_method* m, const etx_pte* pte,
+                        etx_verify_arena* memory) {
+  etx_verify_method_init(m, pte, NULL, 0, memory, &diag);
+  assert_ok(etx_verify_assign_addresses(m));
+  assert_ok(etx_verify_find_steps(m));
+  assert_ok(etx_verify_find_rebinding(m));
+}
+
+static void states_of_blocks_have_a_limit(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p), y = four_at(p, 0);
+  relu(p, x, y);
+  test_output(p, y, "y");
+  etx_pte pte;
+  etx_verify_arena memory = {NULL};
+  etx_verify_method m;
+  assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
+  open_method(&m, &pte, &memory);
+  m.max_state_bytes = 8;
+  assert_ok(etx_verify_dataflow(&m));
+  m.max_state_bytes = 7;
+  assert_refused(etx_verify_dataflow(&m), ETX_UNSUPPORTED,
+                 "method 'forward' has 1 basic blocks and 2 values, too many "
+                 "for a proof");
+  etx_verify_arena_release(&memory);
+  test_program_end(p);
+}
+
+// ---- values inside of others, in stock files ----
+
+static int eight(test_program* p, uint64_t offset) {
+  return test_scratch(p, F32, SIZES(8), offset);
+}
+
+static int eight_input(test_program* p, const char* name) {
+  return test_input(p, test_borrowed(p, F32, SIZES(8)), name);
+}
+
+// A state, and a larger value whose bytes contain it: another state, a value
+// that is changed in place, or one that is only written.
+static void a_state_changes_through_states_and_changes_in_place(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = stock(96);
+    const int x = eight_input(p, "x");
+    const int inner = test_planned(p, F32, SIZES(4), 1, 0);
+    test_tensor_of(p, inner)->name = etx_text_of("inner");
+    const int outer = eight(p, 0), y = four_at(p, 64);
+    if (kind == 0) test_tensor_of(p, outer)->name = etx_text_of("outer");
+    relu(p, inner, y);
+    if (kind == 1) {
+      copy_onto(p, outer, x);
+    } else {
+      relu(p, x, outer);
+    }
+    test_output(p, y, "y");
+    if (kind == 2) {
+      refuse(p, "the next call reads state value '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void memory_of_the_caller_has_no_content_before_it_is_written(
+    void** state) {
+  (void)state;
+  test_program* const p = stock(32);
+  borrowed_input(p);
+  const int y = four_at(p, 0);
+  relu(p, test_borrowed(p, F32, SIZES(4)), y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '2', but nothing has written it");
+}
+
+static void update_at(test_program* p, int value, int at, int one) {
+  test_call(p, "aten::index_put_", "",
+            ARGS(value, test_optional_tensors(p, ARGS(at)), one,
+                 test_bool(p, false), value));
+}
+
+// An update of bytes inside of another value, of which no instruction says that
+// it is a view: the value around it is lost.
+static void what_is_updated_by_itself_spoils_the_value_around_it(void** state) {
+  (void)state;
+  for (int is_read = 0; is_read < 2; ++is_read) {
+    test_program* const p = stock(160);
+    const int x = eight_input(p, "x"), z = borrowed_input(p);
+    const int at =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(1)), "at");
+    const int one = test_input(p, test_borrowed(p, F32, SIZES(1)), "one");
+    const int outer = eight(p, 0), inner = four_at(p, 16), y = eight(p, 64);
+    relu(p, x, outer);
+    relu(p, z, inner);
+    update_at(p, inner, at, one);
+    relu(p, is_read ? outer : x, y);
+    test_output(p, y, "y");
+    if (is_read) {
+      refuse(p, "reads value '4', but value '5' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// A move onto a constant: from then on it is another value.
+static void a_constant_may_take_over_a_header(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  for (int is_read_before = 0; is_read_before < 2; ++is_read_before) {
+    test_program* const p = stock(64);
+    const int x = borrowed_input(p), a = four_at(p, 0), y = four_at(p, 16);
+    const int k =
+        test_constant(p, F32, SIZES(4), test_data(p, data, sizeof data));
+    relu(p, x, a);
+    if (is_read_before) relu(p, k, y);
+    test_move(p, a, k);
+    relu(p, k, y);
+    test_output(p, y, "y");
+    if (is_read_before) {
+      refuse(p, "reads value '3', but nothing has written it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// Values that take over each other's headers, and a write to one of them.
+static void values_that_show_each_other_end_a_search(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = borrowed_input(p), y = four_at(p, 32);
+  const int a = four_at(p, 0), b = four_at(p, 0), c = four_at(p, 0);
+  relu(p, x, c);
+  relu(p, x, a);
+  test_move(p, a, b);
+  test_move(p, b, a);
+  relu(p, b, y);
+  relu(p, c, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '4', but value '2' overwrote it");
+}
+
+// ---- parts, in files of etx ----
+
+// v is the first half of a whole of two parts, of which only that is written.
+static void a_view_needs_the_parts_below_it_alone(void** state) {
+  (void)state;
+  for (int at = 0; at < 2; ++at) {
+    const small s = start(64);
+    const int x = borrowed_input(s.p);
+    const int a = four_at(s.p, 0), b = four_at(s.p, 16);
+    const int whole = eight(s.p, 0);
+    const int v = four_at(s.p, at == 0 ? 0 : 16), y = four_at(s.p, 32);
+    test_view(s.p, whole, a, 0);
+    test_view(s.p, whole, b, 16);
+    test_view(s.p, v, whole, at == 0 ? 0 : 16);
+    relu(s.p, x, a);
+    relu(s.p, v, y);
+    test_output(s.p, y, "y");
+    if (at == 0) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "reads value '4', but nothing has written it");
+    }
+  }
+}
+
+// A row that is repeated more often than there are values, and a view of a
+// constant.
+static void a_search_through_parts_ends(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  for (int many = 0; many < 2; ++many) {
+    const small s = start(64);
+    const int x = borrowed_input(s.p);
+    const int a = four_at(s.p, 0), b = four_at(s.p, 16);
+    const int whole = eight(s.p, 0), y = eight(s.p, 32);
+    const int k =
+        test_constant(s.p, F32, SIZES(4), test_data(s.p, data, sizeof data));
+    const int v = test_borrowed(s.p, F32, SIZES(2));
+    const int z = test_scratch(s.p, F32, SIZES(2), 16);
+    test_view(s.p, v, k, 8);
+    relu(s.p, v, z);
+    relu(s.p, x, a);
+    relu(s.p, x, b);
+    for (int i = 0; i < (many ? 100 : 2); ++i) test_view(s.p, whole, a, 0);
+    test_view(s.p, whole, b, 16);
+    relu(s.p, whole, y);
+    test_output(s.p, y, "y");
+    if (many) {
+      refuse(s.p, "reads value '3'");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// Each whole is the one before it with four floats more.
+static void parts_of_parts_are_searched_for_64_levels(void** state) {
+  (void)state;
+  for (int levels = 60; levels <= 70; levels += 10) {
+    const small s = start(4096);
+    const int x = borrowed_input(s.p);
+    int last = four_at(s.p, 0);
+    relu(s.p, x, last);
+    for (int i = 1; i <= levels; ++i) {
+      const int one = four_at(s.p, (uint64_t)(16 * i));
+      const int whole = test_scratch(s.p, F32, SIZES(4 * (i + 1)), 0);
+      test_view(s.p, whole, last, 0);
+      test_view(s.p, whole, one, (uint64_t)(16 * i));
+      relu(s.p, x, one);
+      last = whole;
+    }
+    const int y = test_scratch(s.p, F32, SIZES(4 * (levels + 1)), 2048);
+    relu(s.p, last, y);
+    test_output(s.p, y, "y");
+    if (levels == 60) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "but nothing has written it");
+    }
+  }
+}
+
+static void a_value_of_parts_may_be_updated(void** state) {
+  (void)state;
+  for (int is_part_read = 0; is_part_read < 2; ++is_part_read) {
+    const small s = start(96);
+    const int x = borrowed_input(s.p);
+    const int at =
+        test_input(s.p, test_borrowed(s.p, ETX_DTYPE_INT64, SIZES(1)), "at");
+    const int one = test_input(s.p, test_borrowed(s.p, F32, SIZES(1)), "one");
+    const int a = four_at(s.p, 0), b = four_at(s.p, 16);
+    const int whole = eight(s.p, 0), y = eight(s.p, 32), z = four_at(s.p, 64);
+    test_view(s.p, whole, a, 0);
+    test_view(s.p, whole, b, 16);
+    relu(s.p, x, a);
+    relu(s.p, x, b);
+    update_at(s.p, whole, at, one);
+    relu(s.p, whole, y);
+    if (is_part_read) relu(s.p, a, z);
+    test_output(s.p, y, "y");
+    if (is_part_read) {
+      refuse(s.p, "reads value '3', but value '5' overwrote it");
+    } else {
+      accept(s.p);
+    }
+  }
+}
+
+// Two results of one call share bytes; one of them has a view, which cuts it.
+static void results_that_share_bytes_are_both_lost(void** state) {
+  (void)state;
+  for (int half = 0; half < 2; ++half) {
+    const small s = start(96);
+    const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(4, 4)), "x");
+    const int values = four_at(s.p, 0);
+    const int indices =
+        test_scratch(s.p, ETX_DTYPE_INT64, SIZES(4), half ? 16 : 0);
+    const int first = test_scratch(s.p, F32, SIZES(2), 0);
+    const int list = test_tensors(s.p, ARGS(values, indices));
+    const int y = test_scratch(s.p, F32, SIZES(2), 64);
+    test_view(s.p, first, values, 0);
+    test_call(s.p, "aten::max", "dim_max",
+              ARGS(x, test_int(s.p, 1), test_bool(s.p, false), values, indices,
+                   list));
+    relu(s.p, first, y);
+    test_output(s.p, y, "y");
+    if (half) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "value");
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_input_overwritten_by_another_one_is_named),
+      cmocka_unit_test(one_value_may_be_two_inputs),
+      cmocka_unit_test(a_mutable_input_is_valid_at_the_end),
+      cmocka_unit_test(a_state_is_valid_at_the_end),
+      cmocka_unit_test(a_released_value_is_not_read),
+      cmocka_unit_test(initial_data_makes_a_state_of_a_stock_file),
+      cmocka_unit_test(a_lost_value_of_a_stock_file_is_no_state),
+      cmocka_unit_test(a_constant_of_a_stock_file_is_not_written),
+      cmocka_unit_test(a_jump_may_lead_to_the_next_instruction),
+      cmocka_unit_test(a_loop_that_nothing_leaves_is_refused),
+      cmocka_unit_test(states_of_blocks_have_a_limit),
+      cmocka_unit_test(a_state_changes_through_states_and_changes_in_place),
+      cmocka_unit_test(
+          memory_of_the_caller_has_no_content_before_it_is_written),
+      cmocka_unit_test(what_is_updated_by_itself_spoils_the_value_around_it),
+      cmocka_unit_test(a_constant_may_take_over_a_header),
+      cmocka_unit_test(values_that_show_each_other_end_a_search),
+      cmocka_unit_test(a_view_needs_the_parts_below_it_alone),
+      cmocka_unit_test(a_search_through_parts_ends),
+      cmocka_unit_test(parts_of_parts_are_searched_for_64_levels),
+      cmocka_unit_test(a_value_of_parts_may_be_updated),
+      cmocka_unit_test(results_that_share_bytes_are_both_lost),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

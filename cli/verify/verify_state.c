@@ -305,7 +305,8 @@ static etx_status check_against(const etx_verify_program_state* p,
                                 const etx_pte_plan* plan, size_t value) {
   const etx_pte_tensor tensor = etx_pte_value_at(plan, value).as.tensor;
   const etx_text method = etx_pte_plan_name(plan);
-  if (!tensor.has_allocation || tensor.memory_id == ETX_MEMORY_STATE) {
+  // The arena of a tensor without memory is 0.
+  if (tensor.memory_id == 0 || tensor.memory_id == ETX_MEMORY_STATE) {
     return ETX_OK;
   }
   const etx_verify_range range = {

@@ -331,6 +331,33 @@ static void arguments_of_other_kinds_are_left_to_the_rule(void** state) {
   refuse(p, "aten::cat");
 }
 
+// Numbers and lists that are none are left to the rules, which a stock file may
+// break.
+static void numbers_may_have_any_kind(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 5; ++kind) {
+    test_program* const p = stock(96);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4, 4)), "x");
+    const int values = four_at(p, 0);
+    const int indices = test_scratch(p, ETX_DTYPE_INT64, SIZES(4), 32);
+    const int list = test_tensors(p, ARGS(values, indices));
+    const int dims[] = {test_bool(p, true), test_int(p, 0), test_int(p, 1),
+                        test_int(p, 1), test_string(p, "one")};
+    const int keeps[] = {test_bool(p, false), test_int(p, 0), test_none(p),
+                         test_double(p, 0), test_string(p, "no")};
+    test_call(p, "aten::max", "dim_max",
+              ARGS(x, dims[kind], keeps[kind], values, indices, list));
+    test_output(p, values, "v");
+    accept(p);
+  }
+  test_program* const p = stock(96);
+  const int y = test_scratch(p, F32, SCALAR_SIZES, 0);
+  test_call(p, "aten::full", "out",
+            ARGS(test_int(p, 4), test_double(p, 1), y, y));
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // A number that could be taken for the handle of a symbol.
 static void a_number_of_a_file_is_no_symbol(void** state) {
   (void)state;
@@ -437,6 +464,7 @@ int main(void) {
       cmocka_unit_test(an_operator_may_overwrite_its_first_tensor_alone),
       cmocka_unit_test(lists_of_numbers_of_every_kind_are_read),
       cmocka_unit_test(arguments_of_other_kinds_are_left_to_the_rule),
+      cmocka_unit_test(numbers_may_have_any_kind),
       cmocka_unit_test(a_number_of_a_file_is_no_symbol),
       cmocka_unit_test(
           an_unknown_call_reads_all_and_writes_what_is_no_constant),

@@ -256,8 +256,7 @@ static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
     part_after(&j, j.first, j.second);
     relu(j.p, j.x, j.first);
     relu(j.p, j.y, j.second);
-    const int wide =
-        test_dynamic(j.p, test_scratch(j.p, F32, SIZES(1, 1, 16), 0));
+    const int wide = test_dynamic(j.p, test_scratch(j.p, F32, SIZES(1, 1), 0));
     const int list = kind == 0   ? test_tensors(j.p, ARGS(j.first))
                      : kind == 1 ? test_tensors(j.p, ARGS(j.second, j.first))
                      : kind == 2 ? test_tensors(j.p, NULL, 0)
@@ -347,7 +346,7 @@ static test_program* deep_view(int levels) {
   relu(j.p, j.y, j.second);
   int shown = j.second;
   for (int i = 0; i < levels; ++i) {
-    const int next = eight_at(j.p, 32);
+    const int next = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(8)));
     test_call(j.p, "executorch_prim::et_view", "default",
               ARGS(shown, j.sizes, next));
     shown = next;
@@ -364,7 +363,8 @@ static void views_of_parts_are_followed_for_64_levels(void** state) {
   refuse(deep_view(70), "value");
 }
 
-// First parts of first parts; two parts of the innermost one.
+// First parts of first parts of a value that was written; two parts of the
+// innermost one, which are no parts of the outermost one any more.
 static test_program* deep_parts(int levels) {
   test_program* const p = stock(64);
   const int x = test_input(p, test_borrowed(p, F32, SIZES(2)), "x");
@@ -372,6 +372,7 @@ static test_program* deep_parts(int levels) {
   const int four = test_ints(p, ARGS(test_int(p, 4)));
   const int two = test_ints(p, ARGS(test_int(p, 2)));
   int whole = four_at(p, 0);
+  relu(p, borrowed_input(p), whole);
   for (int i = 0; i < levels; ++i) {
     const int part = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
     test_call(p, "etx::part_after", "default", ARGS(whole, none, four, part));
@@ -387,6 +388,36 @@ static test_program* deep_parts(int levels) {
             ARGS(test_tensors(p, ARGS(a, b)), test_int(p, 0), y, y));
   test_output(p, y, "y");
   return p;
+}
+
+// A concatenation of two parts in place; in the first one there are parts of
+// parts, of which the innermost one was written, and beside them a value that
+// is no part.
+static test_program* joined_around(int levels) {
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  int whole = j.first;
+  for (int i = 0; i < levels; ++i) {
+    const int part = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(8)));
+    test_call(j.p, "etx::part_after", "default",
+              ARGS(whole, j.none, j.sizes, part));
+    whole = part;
+  }
+  const int loose = four_at(j.p, 0);
+  relu(j.p, borrowed_input(j.p), loose);
+  relu(j.p, j.x, whole);
+  relu(j.p, j.x, j.first);
+  relu(j.p, j.y, j.second);
+  cat(&j, j.first, j.second);
+  relu(j.p, j.whole, test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(16))));
+  return j.p;
+}
+
+static void joined_parts_may_have_parts(void** state) {
+  (void)state;
+  accept(joined_around(1));
+  accept(joined_around(70));
 }
 
 static void parts_of_parts_are_followed_for_64_levels(void** state) {
@@ -418,6 +449,7 @@ int main(void) {
       cmocka_unit_test(views_of_parts_may_have_no_memory),
       cmocka_unit_test(a_release_makes_no_part),
       cmocka_unit_test(views_of_parts_are_followed_for_64_levels),
+      cmocka_unit_test(joined_parts_may_have_parts),
       cmocka_unit_test(parts_of_parts_are_followed_for_64_levels),
       cmocka_unit_test(a_concatenation_of_a_missing_tensor_is_not_joined),
       cmocka_unit_test(parts_of_a_chain_do_not_overwrite_each_other),

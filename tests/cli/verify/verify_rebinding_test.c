@@ -93,6 +93,25 @@ static void the_own_address_of_a_value_counts(void** state) {
   }
 }
 
+// The result of an elementwise operator lies where its argument may be.
+static void a_result_may_lie_at_one_of_several_addresses(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = borrowed_input(p);
+  const int c =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  const int a = four_at(p, 0), b = four_at(p, 16), y = four_at(p, 0);
+  const int to = test_borrowed(p, F32, SIZES(4));
+  relu(p, x, a);
+  relu(p, x, b);
+  test_move(p, a, to);
+  test_jump_false(p, c, 5);
+  test_move(p, b, to);
+  relu(p, to, y);
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // Each move hands on in the next round what the one behind it got.
 static test_program* moved_backwards(int count) {
   test_program* const p = stock(64);
@@ -315,6 +334,7 @@ int main(void) {
       cmocka_unit_test(a_value_is_at_16_addresses_at_most),
       cmocka_unit_test(addresses_of_a_source_count_too),
       cmocka_unit_test(the_own_address_of_a_value_counts),
+      cmocka_unit_test(a_result_may_lie_at_one_of_several_addresses),
       cmocka_unit_test(addresses_are_final_after_64_rounds),
       cmocka_unit_test(a_planned_view_is_where_it_is_made),
       cmocka_unit_test(a_part_is_where_its_number_says),

@@ -325,6 +325,23 @@ static test_program* with_lifetime(etx_blob_lifetime lifetime,
   return p;
 }
 
+// Neither a stable output in state nor a state of another method is in the way.
+static void stable_outputs_in_state_are_not_in_the_way(void** state) {
+  (void)state;
+  const small s = start_with_state(64, 32);
+  const int a = test_state(s.p, "a", F32, SIZES(4), 0), y = four_at(s.p, 0);
+  relu(s.p, a, y);
+  test_output(s.p, a, "a");
+  test_lifetime(s.p, ETX_LIFETIME_STABLE);
+  test_output(s.p, y, "y");
+  test_lifetime(s.p, ETX_LIFETIME_STABLE);
+  test_method(s.p, "n");
+  test_arenas(s.p, 64, 32);
+  copy_onto(s.p, test_state(s.p, "a", F32, SIZES(4), 0), borrowed_input(s.p));
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
+  accept(s.p);
+}
+
 static void no_method_writes_where_a_stable_output_lies(void** state) {
   (void)state;
   accept(with_lifetime(ETX_LIFETIME_STABLE, 16));
@@ -558,6 +575,7 @@ int main(void) {
       cmocka_unit_test(an_input_is_not_in_the_arena_of_states),
       cmocka_unit_test(states_of_stock_files_nest),
       cmocka_unit_test(states_of_stock_files_may_have_no_name),
+      cmocka_unit_test(stable_outputs_in_state_are_not_in_the_way),
       cmocka_unit_test(no_method_writes_where_a_stable_output_lies),
       cmocka_unit_test(layout_methods_tell_the_truth),
       cmocka_unit_test(a_good_source_map_is_accepted),

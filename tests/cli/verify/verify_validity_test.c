@@ -311,6 +311,35 @@ static void values_that_show_each_other_end_a_search(void** state) {
   refuse(p, "reads value '4', but value '2' overwrote it");
 }
 
+// A view that an instruction makes is what it shows, although its planned bytes
+// lie in a valid value.
+static void a_view_of_a_lost_value_is_lost(void** state) {
+  (void)state;
+  test_program* const p = stock(128);
+  const int x = borrowed_input(p);
+  const int a = four_at(p, 0), v = four_at(p, 64), y = four_at(p, 32);
+  const int around = eight(p, 64), b = four_at(p, 0);
+  relu(p, eight_input(p, "eight"), around);
+  relu(p, x, a);
+  test_call(p, "executorch_prim::et_view", "default",
+            ARGS(a, test_ints(p, ARGS(test_int(p, 4))), v));
+  relu(p, x, b);
+  relu(p, v, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value");
+}
+
+// The bytes of `all` are in part those of a value that was written.
+static void half_of_a_value_is_not_enough(void** state) {
+  (void)state;
+  test_program* const p = stock(96);
+  const int a = four_at(p, 0), all = eight(p, 0), y = eight(p, 64);
+  relu(p, borrowed_input(p), a);
+  relu(p, all, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '1', but value '0' overwrote it");
+}
+
 // ---- parts, in files of etx ----
 
 // v is the first half of a whole of two parts, of which only that is written.
@@ -422,22 +451,24 @@ static void a_value_of_parts_may_be_updated(void** state) {
 // Two results of one call share bytes; one of them has a view, which cuts it.
 static void results_that_share_bytes_are_both_lost(void** state) {
   (void)state;
-  for (int half = 0; half < 2; ++half) {
+  for (int half = 0; half < 3; ++half) {
     const small s = start(96);
     const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(4, 4)), "x");
-    const int values = four_at(s.p, 0);
+    const int values = four_at(s.p, half == 2 ? 16 : 0);
     const int indices =
-        test_scratch(s.p, ETX_DTYPE_INT64, SIZES(4), half ? 16 : 0);
-    const int first = test_scratch(s.p, F32, SIZES(2), 0);
+        test_scratch(s.p, ETX_DTYPE_INT64, SIZES(4), half == 1 ? 16 : 0);
+    const int low = test_scratch(s.p, ETX_DTYPE_INT64, SIZES(2), 0);
+    const int first = test_scratch(s.p, F32, SIZES(2), half == 2 ? 16 : 0);
     const int list = test_tensors(s.p, ARGS(values, indices));
     const int y = test_scratch(s.p, F32, SIZES(2), 64);
     test_view(s.p, first, values, 0);
+    if (half == 2) test_view(s.p, low, indices, 0);
     test_call(s.p, "aten::max", "dim_max",
               ARGS(x, test_int(s.p, 1), test_bool(s.p, false), values, indices,
                    list));
     relu(s.p, first, y);
     test_output(s.p, y, "y");
-    if (half) {
+    if (half == 1) {
       accept(s.p);
     } else {
       refuse(s.p, "value");
@@ -464,6 +495,8 @@ int main(void) {
       cmocka_unit_test(what_is_updated_by_itself_spoils_the_value_around_it),
       cmocka_unit_test(a_constant_may_take_over_a_header),
       cmocka_unit_test(values_that_show_each_other_end_a_search),
+      cmocka_unit_test(a_view_of_a_lost_value_is_lost),
+      cmocka_unit_test(half_of_a_value_is_not_enough),
       cmocka_unit_test(a_view_needs_the_parts_below_it_alone),
       cmocka_unit_test(a_search_through_parts_ends),
       cmocka_unit_test(parts_of_parts_are_searched_for_64_levels),

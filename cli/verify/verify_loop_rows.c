@@ -37,11 +37,11 @@ static bool is_row_copy(const etx_verify_step* step) {
   return step->op != NULL && step->op->id == ETX_OP_et_copy_index_tensor;
 }
 
-// True if a write goes to the list itself or to a view of it: no row is lost.
+// True if a write goes to a view of the list: no row is lost.
 static bool is_own(const loop_rows* r, const etx_verify_access* write) {
   const etx_verify_value* const v = &r->m->values[write->value];
-  return write->value == r->list || v->header_of == r->list + 1 ||
-         v->top == r->m->values[r->list].top || write->updates;
+  return v->header_of == r->list + 1 || v->top == r->m->values[r->list].top ||
+         write->updates;
 }
 
 static etx_status refuse_row(const loop_rows* r) {

@@ -350,7 +350,16 @@ static void numbers_may_have_any_kind(void** state) {
     test_output(p, values, "v");
     accept(p);
   }
-  test_program* const p = stock(96);
+  test_program* p = stock(96);
+  const int x = test_input(p, test_borrowed(p, F32, SIZES(4, 4)), "x");
+  const int values = test_scratch(p, F32, SIZES(4, 1), 0);
+  const int indices = test_scratch(p, ETX_DTYPE_INT64, SIZES(4, 1), 32);
+  test_call(p, "aten::max", "dim_max",
+            ARGS(x, test_int(p, 1), test_bool(p, true), values, indices,
+                 test_tensors(p, ARGS(values, indices))));
+  test_output(p, values, "v");
+  accept(p);
+  p = stock(96);
   const int y = test_scratch(p, F32, SCALAR_SIZES, 0);
   test_call(p, "aten::full", "out",
             ARGS(test_int(p, 4), test_double(p, 1), y, y));

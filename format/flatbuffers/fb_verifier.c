@@ -241,7 +241,6 @@ static inline etx_status open_table(verifier* v, uint32_t type,
   f->vtable = vtable;
   f->next = f->end = 0;
   if (!is_known) {
-    known->key = NO_KEY;
     ETX_TRY(check_fields(v, v->schema->tables[type].field_count, known));
     known->key = key;
   }

@@ -360,7 +360,7 @@ static const disagreement disagreements[] = {
     {state_overflows, "state 'another' at offset 0 passes the end"},
     {state_huge, "state 'another' at offset 0 passes the end"},
     {state_of_other_rank, "is state 'layer.cache', but"},
-    {state_moved, "is state 'layer.cache', but"},
+    {state_moved, "value '7' of method 'forward' is state 'layer.cache', but"},
     {state_of_other_type, "is state 'layer.cache', but"},
     {state_of_other_size, "is state 'layer.cache', but"},
     {state_gone, "is state 'layer.cache', but"},
@@ -490,6 +490,54 @@ static void assert_accepted(const blob_variant* v) {
   etx_diag_init(&diag);
   if (etx_blob_open(&blob, &pte, &diag) != ETX_OK) fail_msg("%s", diag.text);
   sample_release(file);
+}
+
+// Numbers that equal what an absent field stands for, and their neighbours.
+static void small_numbers_are_read_back(void** state) {
+  (void)state;
+  for (uint32_t n = 0; n < 3; ++n) {
+    blob_variant v;
+    etx_pte pte;
+    etx_blob blob;
+    etx_blob opened;
+    variant_init(&v);
+    places_of(&v, 2);
+    v.places[1].offset = v.places[1].bytes = n;
+    v.symbols[0] = (etx_blob_symbol){etx_text_of("s"), 0, n};
+    v.dims[0] = (etx_blob_input_dim){0, 1, 0, 1, n != 0};
+    v.views[0].offset = 0;
+    v.outputs[0].lifetime = (etx_blob_lifetime)n;
+    v.outputs[0].mutated_input = (int32_t)n - 1;
+    v.outputs[1].mutated_input = -1;
+    v.states[0].data_buffer_index = n;
+    v.states[0].is_uniform = n != 0;
+    const etx_bytes_mut file = write_with(&v.content);
+    assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+    assert_ok(etx_blob_open(&blob, &pte, NULL));
+    opened = blob;
+    const etx_blob_place place = etx_blob_place_at(&opened, 0, 1);
+    assert_int_equal(etx_blob_place_count(&opened, 0), 2);
+    assert_int_equal(place.value, SAMPLE_TRAINED);
+    assert_int_equal(place.layout, 0);
+    assert_int_equal(place.offset, n);
+    assert_int_equal(place.bytes, n);
+    assert_int_equal(etx_blob_symbol_at(&opened, 0, 0).minimum, 0);
+    assert_int_equal(etx_blob_symbol_at(&opened, 0, 0).maximum, n);
+    const etx_blob_input_dim dim = etx_blob_input_dim_at(&opened, 0, 0);
+    assert_int_equal(dim.input, 0);
+    assert_int_equal(dim.dim, 1);
+    assert_int_equal(dim.symbol, 0);
+    assert_int_equal(dim.factor, 1);
+    assert_int_equal(dim.offset, n != 0);
+    const etx_blob_output output = etx_blob_output_at(&opened, 0, 0);
+    assert_int_equal(output.lifetime, n);
+    assert_int_equal(output.mutated_input, (int32_t)n - 1);
+    const etx_blob_state kept = etx_blob_state_at(&opened, 0);
+    assert_int_equal(kept.data_buffer_index, n);
+    assert_int_equal(kept.offset, 0);
+    assert_int_equal(kept.is_uniform, n != 0);
+    sample_release(file);
+  }
 }
 
 static void layouts_and_pairs_in_order_are_accepted(void** state) {
@@ -665,6 +713,7 @@ int main(void) {
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      an_odd_number_of_concurrent_methods_is_refused),
       unit_test_with(ETX_DYNAMIC, sizes_of_an_output_are_a_text),
+      cmocka_unit_test(small_numbers_are_read_back),
       cmocka_unit_test(layouts_and_pairs_in_order_are_accepted),
       unit_test_with(ETX_VERIFIER, a_blob_that_is_not_aligned_is_refused),
       unit_test_with(ETX_VERIFIER, a_blob_of_more_than_2_gigabytes_is_refused),

@@ -173,6 +173,47 @@ static void sizes_that_no_file_holds_are_refused(void** state) {
   }
 }
 
+// What failed calls return, and what is not written then.
+static void a_full_builder_returns_no_references(void** state) {
+  etx_fb_builder b;
+  uint8_t* elements = (uint8_t*)space;
+  (void)state;
+  etx_fb_builder_init(&b, block_of(8));
+  assert_int_equal(etx_fb_builder_string(&b, etx_text_of("too long")), 0);
+  etx_fb_builder_start(&b);
+  assert_int_equal(etx_fb_builder_end(&b), 0);
+  assert_int_equal(etx_fb_builder_empty_vector(&b, SIZE_MAX, 8, 8, &elements),
+                   0);
+  assert_null(elements);
+  elements = (uint8_t*)space;
+  assert_int_equal(etx_fb_builder_empty_vector(&b, 1, 8, 8, &elements), 0);
+  assert_null(elements);
+  // The table fits, its vtable does not.
+  etx_fb_builder_init(&b, block_of(8));
+  etx_fb_builder_start(&b);
+  etx_fb_builder_add_u32(&b, 0, 7, 0);
+  assert_int_equal(etx_fb_builder_end(&b), 0);
+}
+
+// Other readers may use it.
+static void a_vtable_states_the_size_of_its_table(void** state) {
+  etx_fb_builder b;
+  etx_bytes_mut out;
+  (void)state;
+  etx_fb_builder_init(&b, block_of(sizeof space));
+  etx_fb_builder_start(&b);
+  etx_fb_builder_add_u32(&b, 1, 7, 0);
+  etx_fb_builder_add_u8(&b, 0, 7, 0);
+  assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
+  uint32_t root = 0, back = 0;
+  uint16_t sizes[2];
+  memcpy(&root, out.data, sizeof root);
+  memcpy(&back, out.data + root, sizeof back);
+  memcpy(sizes, out.data + root - back, sizeof sizes);
+  assert_int_equal(sizes[0], 8);
+  assert_int_equal(sizes[1], 12);
+}
+
 static void a_builder_without_memory_is_full(void** state) {
   etx_fb_builder b;
   etx_bytes_mut out = {NULL, 77};
@@ -237,6 +278,8 @@ int main(void) {
       cmocka_unit_test(absent_values_take_no_bytes),
       cmocka_unit_test(the_counted_size_is_enough_and_every_smaller_one_fails),
       cmocka_unit_test(sizes_that_no_file_holds_are_refused),
+      cmocka_unit_test(a_full_builder_returns_no_references),
+      cmocka_unit_test(a_vtable_states_the_size_of_its_table),
       cmocka_unit_test(a_builder_without_memory_is_full),
       cmocka_unit_test(the_same_calls_give_the_same_bytes),
       cmocka_unit_test(

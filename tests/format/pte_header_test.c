@@ -82,23 +82,29 @@ typedef struct header_refusal {
   uint64_t base;
   uint64_t segments;
   size_t size;
+  size_t offset;  // of the number that is wrong
   const char* message;
 } header_refusal;
 
 static void numbers_that_do_not_fit_the_file_are_refused(void** state) {
   static const header_refusal refusals[] = {
-      {32, 200, 256, 100, 63, "the file has 63 bytes, a program at least 64"},
-      {23, 200, 256, 100, 356, "the extended header has 23 bytes, at least 24"},
-      {32, 357, 0, 0, 356, "states a program of 357 bytes, the file has 356"},
-      {32, 39, 0, 0, 356, "states a program of 39 bytes"},
-      {UINT32_MAX, 200, 0, 0, 356, "states a program of 200 bytes"},
-      {32, 200, 0, 100, 356, "states 100 bytes of segments, but no base"},
-      {32, 200, 199, 100, 356,
+      {32, 200, 256, 100, 63, 0,
+       "the file has 63 bytes, a program at least 64"},
+      {23, 200, 256, 100, 356, 12,
+       "the extended header has 23 bytes, at least 24"},
+      {32, 357, 0, 0, 356, 16,
+       "states a program of 357 bytes, the file has 356"},
+      {32, 39, 0, 0, 356, 16,
+       "states a program of 39 bytes, the file has 356 bytes and the header "
+       "ends at 40"},
+      {UINT32_MAX, 200, 0, 0, 356, 16, "states a program of 200 bytes"},
+      {32, 200, 0, 100, 356, 24, "states 100 bytes of segments, but no base"},
+      {32, 200, 199, 100, 356, 24,
        "segments start at byte 199, inside the program"},
-      {32, 200, 256, 101, 356, "segments take 101 bytes from byte 256 on"},
-      {32, 200, 256, UINT64_MAX, 356, "segments take 18446744073709551615"},
-      {32, 200, UINT64_MAX, 1, 356, "segments take 1 bytes"},
-      {24, 200, 357, 0, 356, "segments take 0 bytes from byte 357 on"},
+      {32, 200, 256, 101, 356, 24, "segments take 101 bytes from byte 256 on"},
+      {32, 200, 256, UINT64_MAX, 356, 24, "segments take 18446744073709551615"},
+      {32, 200, UINT64_MAX, 1, 356, 24, "segments take 1 bytes"},
+      {24, 200, 357, 0, 356, 24, "segments take 0 bytes from byte 357 on"},
   };
   (void)state;
   for (size_t i = 0; i < COUNT(refusals); ++i) {
@@ -110,6 +116,7 @@ static void numbers_that_do_not_fit_the_file_are_refused(void** state) {
         file_with(r->length, r->program, r->base, r->segments, r->size);
     assert_int_equal(etx_pte_header_read(bytes, &header, &diag), ETX_BAD_FILE);
     assert_says(&diag, r->message);
+    assert_int_equal(diag.offset, r->offset);
     assert_int_equal(header.length, 77);  // outputs are unchanged
   }
 }

@@ -99,6 +99,7 @@ static void size_huge(program_variant* v) {
   v->sizes[0] = v->sizes[1] = v->sizes[2] = v->sizes[3] = INT32_MAX;
 }
 static void dim_order_repeats(program_variant* v) { v->dim_order[1] = 0; }
+static void dim_order_repeats_last(program_variant* v) { v->dim_order[0] = 1; }
 static void dim_order_outside(program_variant* v) { v->dim_order[1] = 2; }
 static void dtype_unknown(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->dtype = (etx_dtype)30;
@@ -253,6 +254,7 @@ static void delegate_without_data(program_variant* v) {
   v->delegates[0].data_index = 1;
 }
 static void arena_negative(program_variant* v) { v->arenas[3] = -1; }
+static void arena_0_negative(program_variant* v) { v->arenas[0] = -5; }
 static void device_of_arena_0(program_variant* v) { v->devices[0].buffer = 0; }
 static void device_outside(program_variant* v) { v->devices[0].buffer = 4; }
 static void names_twice(program_variant* v) {
@@ -292,6 +294,8 @@ static const verifier_refusal refusals[] = {
     {bytes_overflow, ETX_BAD_FILE,
      "4611686014132420609 elements of 'complex128' are more than this"},
     {dim_order_repeats, ETX_BAD_FILE, "the dim order is not a permutation"},
+    {dim_order_repeats_last, ETX_BAD_FILE,
+     "the dim order is not a permutation"},
     {dim_order_outside, ETX_BAD_FILE, "the dim order is not a permutation"},
     {dtype_unknown, ETX_BAD_FILE, "the unknown scalar type 30"},
     {dtype_negative, ETX_BAD_FILE, "the unknown scalar type -1"},
@@ -347,6 +351,7 @@ static const verifier_refusal refusals[] = {
     {delegate_outside, ETX_BAD_FILE, "it names delegate 1 of 1"},
     {delegate_without_data, ETX_BAD_FILE, "delegate '0' names data 1 of 1"},
     {arena_negative, ETX_BAD_FILE, "arena '3' has a negative size: -1"},
+    {arena_0_negative, ETX_BAD_FILE, "arena '0' has a negative size: -5"},
     {device_of_arena_0, ETX_BAD_FILE, "device entry '0' names arena 0 of 4"},
     {device_outside, ETX_BAD_FILE, "device entry '0' names arena 4 of 4"},
     {names_twice, ETX_BAD_FILE, "methods '0' and '2' have the same name"},
@@ -410,6 +415,9 @@ static void longer_constant(program_variant* v) {
 static void dynamic_without_bound(program_variant* v) {
   tensor_of(v, SAMPLE_TURNED)->dynamism = ETX_PTE_DYNAMIC_UNBOUND;
 }
+static void operator_of_one_letter(program_variant* v) {
+  v->operators[0].name.size = 1;
+}
 static void input_without_memory(program_variant* v) {
   v->inputs[0] = SAMPLE_TURNED;
 }
@@ -419,9 +427,11 @@ static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 // method only.
 static void unusual_but_valid_files_are_accepted(void** state) {
   static void (*const changes[])(program_variant*) = {
-      jump_to_the_end,       empty_tensor,         exactly_in_its_arena,
-      exact_limits,          no_limit_at_all,      longer_constant,
-      dynamic_without_bound, input_without_memory, no_plans};
+      jump_to_the_end,        empty_tensor,
+      exactly_in_its_arena,   exact_limits,
+      no_limit_at_all,        longer_constant,
+      dynamic_without_bound,  input_without_memory,
+      operator_of_one_letter, no_plans};
   (void)state;
   for (size_t i = 0; i < COUNT(changes); ++i) {
     program_variant v;

@@ -318,6 +318,32 @@ static void caches_of_one_counter_are_truncated_together(void** state) {
   end(&f);
 }
 
+// The same of names of one letter.
+static void a_short_name_is_a_name(void** state) {
+  (void)state;
+  static const etx_cache both[] = {{0, 0, 2, ETX_CACHE_ERROR},
+                                   {1, 0, 2, ETX_CACHE_ERROR}};
+  cache_fixture f;
+  f.p = test_program_new();
+  test_method(f.p, "m");
+  test_arenas(f.p, 16, 48);
+  test_blob(f.p);
+  test_state_row(f.p, "a", ETX_DTYPE_FLOAT32, SIZES(4), 0, 0);
+  test_state_row(f.p, "b", ETX_DTYPE_FLOAT32, SIZES(4), 16, 0);
+  test_state_row(f.p, "n", ETX_DTYPE_INT64, SIZES(1), 32, 0);
+  test_caches(f.p, both, 2);
+  f.block = test_block_new(64 + 48, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(etx_program_open(&f.program, test_file(f.p), &test_few_kernels,
+                             NULL, &diag));
+  assert_ok(
+      etx_shared_memory_init(&f.shared, &f.program, f.block.bytes, &diag));
+  put_i64(&f, 32, 3);
+  assert_refused(truncate(&f, "a", 1), ETX_BAD_ARGUMENT,
+                 "caches 'a' and 'b' have one counter");
+  assert_int_equal(get_i64(&f, 32), 3);
+  end(&f);
+}
+
 static void torn_state_and_unknown_names_are_not_truncated(void** state) {
   (void)state;
   cache_fixture f;
@@ -619,6 +645,7 @@ int main(void) {
       cmocka_unit_test(a_truncation_that_loses_nothing_changes_nothing),
       cmocka_unit_test(rows_that_cannot_be_kept_are_refused),
       cmocka_unit_test(caches_of_one_counter_are_truncated_together),
+      cmocka_unit_test(a_short_name_is_a_name),
       cmocka_unit_test(torn_state_and_unknown_names_are_not_truncated),
       cmocka_unit_test(a_prefix_holds_first_rows_and_all_other_states),
       cmocka_unit_test(a_restored_prefix_is_the_truncated_session),

@@ -185,6 +185,39 @@ static void a_snapshot_of_another_layout_is_refused(void** state) {
   end(&f);
 }
 
+// Two programs of one fingerprint that differ in one number of their states.
+static void a_layout_is_all_of_its_states(void** state) {
+  (void)state;
+  static const struct {
+    const char* name;
+    etx_dtype dtype;
+    int32_t size;
+    uint64_t offset;
+  } rows[] = {{"a", ETX_DTYPE_FLOAT32, 4, 0},
+              {"b", ETX_DTYPE_FLOAT32, 4, 0},
+              {"a", ETX_DTYPE_INT32, 4, 0},
+              {"a", ETX_DTYPE_FLOAT32, 3, 0},
+              {"a", ETX_DTYPE_FLOAT32, 4, 16}};
+  uint8_t snapshot[SNAPSHOT];
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    snapshot_fixture f;
+    test_program* p = test_program_new();
+    test_method(p, "m");
+    test_arenas(p, 16, COUNTER_STATE_BYTES);
+    test_blob(p);
+    test_state_row(p, rows[i].name, rows[i].dtype, SIZES(rows[i].size),
+                   rows[i].offset, 0);
+    start_program(&f, p);
+    if (i == 0) {
+      save(&f, snapshot);
+      assert_int_equal(restore(&f, snapshot, SNAPSHOT), ETX_OK);
+    } else {
+      assert_not_restored(&f, snapshot, SNAPSHOT, "another layout");
+    }
+    end(&f);
+  }
+}
+
 static void snapshots_of_stock_files_are_bound_to_their_bytes(void** state) {
   (void)state;
   snapshot_fixture f;
@@ -238,6 +271,7 @@ int main(void) {
       cmocka_unit_test(every_other_length_is_refused),
       cmocka_unit_test(a_snapshot_of_another_program_is_refused),
       cmocka_unit_test(a_snapshot_of_another_layout_is_refused),
+      cmocka_unit_test(a_layout_is_all_of_its_states),
       cmocka_unit_test(snapshots_of_stock_files_are_bound_to_their_bytes),
       cmocka_unit_test(a_fork_is_an_independent_copy),
   };

@@ -170,6 +170,7 @@ static void a_result_takes_the_bytes_of_equal_elements(void** state) {
   refuse(sum_over(SIZES(2, 2), SIZES(2, 2), true), refusal);
   refuse(sum_over(SIZES(4), SIZES(2, 2), false), refusal);
   refuse(sum_over(SIZES(8), SIZES(4), false), refusal);
+  refuse(sum_over(SIZES(4, 1), SIZES(2, 2), false), refusal);
   refuse(sum_over(SIZES(2, 2), SIZES(4), false), refusal);
   refuse(sum_over(SIZES(1, 4), SIZES(4, 4), false), refusal);
 }

@@ -53,6 +53,31 @@ static void blocks_in_use_together_must_be_apart(void** state) {
   refuse(second.p, "the two share bytes in layout '1'");
 }
 
+// The same behind so many other values that their bits fill several words.
+static void blocks_of_late_values_must_be_apart(void** state) {
+  (void)state;
+  for (int apart = 0; apart < 2; ++apart) {
+    test_program* const p = start(32).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    for (int i = 0; i < 130; ++i) test_int(p, i);
+    const int a = varying_at(p, 0), b = varying_at(p, 16);
+    const int y = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+    relu(p, x, a);
+    relu(p, x, b);
+    add(p, a, b, test_output(p, y, "y"));
+    test_place(p, a, 0, 0, 4);
+    test_place(p, b, 0, apart ? 4 : 2, 4);
+    if (apart) {
+      accept(p);
+    } else {
+      refuse(p, "the two share bytes in layout '1'");
+    }
+  }
+}
+
 // An operator that may work in place reads and writes the same block.
 static void blocks_that_start_together_are_in_place(void** state) {
   (void)state;
@@ -414,6 +439,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_may_share_bytes_one_after_the_other),
       cmocka_unit_test(blocks_in_use_together_must_be_apart),
+      cmocka_unit_test(blocks_of_late_values_must_be_apart),
       cmocka_unit_test(blocks_that_start_together_are_in_place),
       cmocka_unit_test(views_stay_in_their_blocks),
       cmocka_unit_test(a_block_is_needed_as_a_whole),

@@ -246,6 +246,28 @@ static void a_concatenation_may_count_its_dimension_from_the_end(void** state) {
   accept(j.p);
 }
 
+// Along a dimension behind others that have one element.
+static void a_concatenation_may_have_leading_dimensions_of_one(void** state) {
+  (void)state;
+  test_program* const p = start(64).p;
+  const test_sizes row = SIZES(1, 8);
+  const int x = test_input(p, test_dynamic(p, test_borrowed(p, F32, row)), "x");
+  const int whole = test_dynamic(p, test_scratch(p, F32, SIZES(1, 16), 0));
+  const int first = test_dynamic(p, test_scratch(p, F32, row, 0));
+  const int second = test_dynamic(p, test_scratch(p, F32, row, 32));
+  const int one = test_int(p, 1), size = test_int(p, 8), none = test_none(p);
+  const int sizes = test_ints(p, ARGS(one, size));
+  test_call(p, "aten::sym_size", "int", ARGS(x, one, size));
+  test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
+  test_call(p, "etx::part_after", "default", ARGS(whole, first, sizes, second));
+  relu(p, x, first);
+  relu(p, x, second);
+  test_call(p, "aten::cat", "out",
+            ARGS(test_tensors(p, ARGS(first, second)), one, whole, whole));
+  test_output(p, whole, "z");
+  accept(p);
+}
+
 // Parts that do not lie one after the other, parts that do not fill the whole,
 // no parts at all, and a dimension that a shape does not have.
 static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
@@ -449,6 +471,7 @@ static void a_concatenation_of_a_missing_tensor_is_not_joined(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_concatenation_may_count_its_dimension_from_the_end),
+      cmocka_unit_test(a_concatenation_may_have_leading_dimensions_of_one),
       cmocka_unit_test(a_concatenation_of_other_parts_is_no_joined_one),
       cmocka_unit_test(views_of_parts_are_planned_where_they_are_made),
       cmocka_unit_test(views_of_parts_may_have_no_memory),

@@ -137,13 +137,13 @@ static void parts_cover_their_whole(void** state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-    const small s = start(48);
+    const small s = start(64);
+    const int whole = test_scratch(s.p, F32, SIZES(8), 16);
     const int x = borrowed_input(s.p);
-    const int whole = test_scratch(s.p, F32, SIZES(8), 0);
-    relu(s.p, x, four_at(s.p, 32));
+    relu(s.p, x, four_at(s.p, 48));
     for (size_t k = 0; k < rows[i].count; ++k) {
       const int part =
-          test_scratch(s.p, F32, SIZES(rows[i].sizes[k]), rows[i].at[k]);
+          test_scratch(s.p, F32, SIZES(rows[i].sizes[k]), 16 + rows[i].at[k]);
       test_view(s.p, whole, part, rows[i].at[k]);
     }
     if (rows[i].message == NULL) {

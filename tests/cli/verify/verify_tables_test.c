@@ -552,7 +552,7 @@ static void layout_methods_of_stock_files_tell_of_known_states(void** state) {
     described_layout row = layouts[0];
     test_program* const p = stock(16);
     test_arena(p, 32);
-    test_state(p, "", F32, SIZES(4), 0);
+    test_state(p, "0", F32, SIZES(4), 0);
     test_state(p, lie == 1 ? "b" : "a", F32, SIZES(4), 16);
     if (lie == 2) row.row[2] = 0;
     if (lie == 3) row.row[5] = 77;  // a stock state has no elements to compare

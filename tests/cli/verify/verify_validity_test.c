@@ -395,22 +395,29 @@ static void a_search_through_parts_ends(void** state) {
   }
 }
 
-// Each whole is the one before it with four floats more.
+// Writes four floats at `offset`, and `levels` times four more behind them:
+// each whole is the one before it with those. Returns the last whole.
+static int nested_parts(test_program* p, int x, uint64_t offset, int levels) {
+  int last = four_at(p, offset);
+  relu(p, x, last);
+  for (int i = 1; i <= levels; ++i) {
+    const uint64_t size = (uint64_t)(16 * i);
+    const int one = four_at(p, offset + size);
+    const int whole = test_scratch(p, F32, SIZES(4 * (i + 1)), offset);
+    test_view(p, whole, last, 0);
+    test_view(p, whole, one, size);
+    relu(p, x, one);
+    last = whole;
+  }
+  return last;
+}
+
 static void parts_of_parts_are_searched_for_64_levels(void** state) {
   (void)state;
   for (int levels = 60; levels <= 70; levels += 10) {
     const small s = start(4096);
     const int x = borrowed_input(s.p);
-    int last = four_at(s.p, 0);
-    relu(s.p, x, last);
-    for (int i = 1; i <= levels; ++i) {
-      const int one = four_at(s.p, (uint64_t)(16 * i));
-      const int whole = test_scratch(s.p, F32, SIZES(4 * (i + 1)), 0);
-      test_view(s.p, whole, last, 0);
-      test_view(s.p, whole, one, (uint64_t)(16 * i));
-      relu(s.p, x, one);
-      last = whole;
-    }
+    const int last = nested_parts(s.p, x, 0, levels);
     const int y = test_scratch(s.p, F32, SIZES(4 * (levels + 1)), 2048);
     relu(s.p, last, y);
     test_output(s.p, y, "y");
@@ -420,6 +427,29 @@ static void parts_of_parts_are_searched_for_64_levels(void** state) {
       refuse(s.p, "but nothing has written it");
     }
   }
+  // One after the other, levels do not add up.
+  const small s = start(4096);
+  const int x = borrowed_input(s.p);
+  const int a = nested_parts(s.p, x, 0, 35);
+  const int b = nested_parts(s.p, x, 576, 35);
+  const int both = test_scratch(s.p, F32, SIZES(288), 0);
+  const int y = test_scratch(s.p, F32, SIZES(288), 2048);
+  test_view(s.p, both, a, 0);
+  test_view(s.p, both, b, 576);
+  relu(s.p, both, y);
+  test_output(s.p, y, "y");
+  accept(s.p);
+}
+
+// No bytes but those of the caller.
+static void the_first_value_of_a_stock_file_must_be_written(void** state) {
+  (void)state;
+  test_program* const p = stock(0);
+  const int w = test_borrowed(p, F32, SIZES(4));
+  const int y = test_borrowed(p, F32, SIZES(4));
+  relu(p, w, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '0', but nothing has written it");
 }
 
 static void a_value_of_parts_may_be_updated(void** state) {
@@ -500,6 +530,7 @@ int main(void) {
       cmocka_unit_test(a_view_needs_the_parts_below_it_alone),
       cmocka_unit_test(a_search_through_parts_ends),
       cmocka_unit_test(parts_of_parts_are_searched_for_64_levels),
+      cmocka_unit_test(the_first_value_of_a_stock_file_must_be_written),
       cmocka_unit_test(a_value_of_parts_may_be_updated),
       cmocka_unit_test(results_that_share_bytes_are_both_lost),
   };

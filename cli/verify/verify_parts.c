@@ -107,9 +107,9 @@ bool etx_verify_is_joined(const etx_verify_method* m, size_t step) {
 typedef struct part_finder {
   etx_verify_method* m;
   etx_verify_effects effects;
-  bool* is_used;       // by value: an earlier step reads, writes or makes it
-  uint32_t* followed;  // by place in a chain: 1 + the part there. Each value
-                       // has two places: its first part, and the part behind it
+  bool* is_used;   // by value: an earlier step reads, writes or makes it
+  bool* is_taken;  // by place in a chain: a part is there. Each value has two
+                   // places: its first part, and the part behind it
 } part_finder;
 
 static void note_uses(part_finder* f) {
@@ -124,15 +124,13 @@ static void note_uses(part_finder* f) {
 
 // True if no part is at this place of the chain yet, and the part before it is
 // one of the same whole.
-static bool takes_place(part_finder* f, uint32_t part, uint32_t whole,
-                        uint32_t behind) {
+static bool takes_place(part_finder* f, uint32_t whole, uint32_t behind) {
   const bool is_first = behind == 0;
-  uint32_t* const at =
-      &f->followed[is_first ? 2 * whole : 2 * (behind - 1) + 1];
-  if (*at != 0 || (!is_first && f->m->values[behind - 1].whole != whole + 1)) {
+  bool* const at = &f->is_taken[is_first ? 2 * whole : 2 * (behind - 1) + 1];
+  if (*at || (!is_first && f->m->values[behind - 1].whole != whole + 1)) {
     return false;
   }
-  *at = part + 1;
+  *at = true;
   return true;
 }
 
@@ -186,7 +184,7 @@ static etx_status note_view(part_finder* f, const etx_verify_step* step) {
   const bool is_first =
       etx_pte_value_kind(&f->m->plan, before) != ETX_PTE_TENSOR;
   value->behind = is_first ? 0 : before + 1;
-  if (!takes_place(f, to, from, value->behind)) return ETX_OK;
+  if (!takes_place(f, from, value->behind)) return ETX_OK;
   value->whole = from + 1;
   return check_address(f, to,
                        is_first ? all.start : f->m->values[before].range.end);
@@ -207,9 +205,9 @@ etx_status etx_verify_find_parts(etx_verify_method* m) {
   part_finder f = {.m = m};
   if (has_jumps(m)) return ETX_OK;
   f.is_used = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
-  f.followed =
-      etx_verify_arena_take(m->memory, 2 * m->value_count, sizeof *f.followed);
-  if (f.is_used == NULL || f.followed == NULL) return ETX_OUT_OF_MEMORY;
+  f.is_taken =
+      etx_verify_arena_take(m->memory, 2 * m->value_count, sizeof *f.is_taken);
+  if (f.is_used == NULL || f.is_taken == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_verify_effects_init(&f.effects, m));
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_op* const op = m->steps[s].op;

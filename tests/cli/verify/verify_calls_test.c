@@ -78,6 +78,21 @@ static void a_result_may_be_another_name_of_what_is_changed(void** state) {
   }
 }
 
+// More tensors than an operator has arguments.
+static void a_list_may_be_long(void** state) {
+  (void)state;
+  enum { COUNT = 150 };
+  test_program* const p = start(4096).p;
+  const int x = borrowed_input(p);
+  int items[COUNT];
+  for (int i = 0; i < COUNT; ++i) items[i] = x;
+  const int y = test_scratch(p, F32, SIZES(4 * COUNT), 0);
+  test_call(p, "aten::cat", "out",
+            ARGS(test_tensors(p, items, COUNT), test_int(p, 0), y, y));
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // ---- moves ----
 
 static void moves_keep_the_kind_of_a_value(void** state) {
@@ -332,6 +347,29 @@ static void arguments_of_other_kinds_are_left_to_the_rule(void** state) {
   refuse(p, "aten::cat");
 }
 
+// A number that the caller gives, or that an instruction computes: the file has
+// another one.
+static void shapes_of_numbers_that_vary_are_not_checked(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = start(64).p;
+    const int n = test_int(p, 3), y = four_at(p, 0);
+    const int x = borrowed_input(p);
+    if (kind == 1) test_input(p, n, "n");
+    if (kind == 2) {
+      test_call(p, "aten::sym_size", "int", ARGS(x, test_int(p, 0), n));
+    }
+    test_call(p, "aten::full", "out",
+              ARGS(test_ints(p, ARGS(n)), test_double(p, 1), y, y));
+    test_output(p, y, "y");
+    if (kind == 0) {
+      refuse(p, "size '0' of value '1' is 4, expected 3");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // Numbers and lists that are none are left to the rules, which a stock file may
 // break.
 static void numbers_may_have_any_kind(void** state) {
@@ -462,6 +500,8 @@ int main(void) {
       cmocka_unit_test(a_message_names_the_chain),
       cmocka_unit_test(optional_tensors_may_be_missing),
       cmocka_unit_test(a_result_may_be_another_name_of_what_is_changed),
+      cmocka_unit_test(a_list_may_be_long),
+      cmocka_unit_test(shapes_of_numbers_that_vary_are_not_checked),
       cmocka_unit_test(moves_keep_the_kind_of_a_value),
       cmocka_unit_test(
           operators_of_an_application_are_those_that_the_file_describes),

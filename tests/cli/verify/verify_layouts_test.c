@@ -14,8 +14,9 @@ static int varying_at(test_program* p, uint64_t offset) {
   return test_dynamic(p, four_at(p, offset));
 }
 
-static chain start_chain(void) {
+static chain start_chain_behind(int others) {
   chain s = {.p = start(32).p};
+  for (int i = 0; i < others; ++i) test_int(s.p, i);
   const uint32_t symbol = test_symbol(s.p, "s", 1, 4);
   const int x = test_input(
       s.p, test_dynamic(s.p, test_borrowed(s.p, F32, SIZES(4))), "x");
@@ -30,6 +31,8 @@ static chain start_chain(void) {
   return s;
 }
 
+static chain start_chain(void) { return start_chain_behind(0); }
+
 static void place(const chain* s, uint64_t a, uint64_t b, uint64_t c) {
   test_place(s->p, s->a, 0, a, 4);
   test_place(s->p, s->b, 0, b, 4);
@@ -38,9 +41,63 @@ static void place(const chain* s, uint64_t a, uint64_t b, uint64_t c) {
 
 static void blocks_may_share_bytes_one_after_the_other(void** state) {
   (void)state;
-  const chain s = start_chain();
-  place(&s, 16, 0, 16);
-  accept(s.p);
+  for (int others = 0; others <= 130; others += 65) {
+    const chain s = start_chain_behind(others);
+    place(&s, 16, 0, 16);
+    accept(s.p);
+  }
+}
+
+// Several layouts, of which the last one is wrong.
+static void every_layout_is_proved(void** state) {
+  (void)state;
+  for (uint64_t at = 64; at <= 66; at += 2) {
+    const chain s = start_chain();
+    place(&s, 16, 0, 16);
+    test_place(s.p, s.a, 1, 64, 4);
+    test_place(s.p, s.b, 1, at == 64 ? 0 : at, 4);
+    test_place(s.p, s.c, 1, 64, 4);
+    if (at == 64) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "the two share bytes in layout '2'");
+    }
+  }
+}
+
+// A block that was written before a jump is in use behind it.
+static void blocks_are_in_use_along_jumps(void** state) {
+  (void)state;
+  for (int others = 0; others <= 130; others += 130) {
+    for (int apart = 0; apart < 2; ++apart) {
+      test_program* const p = start(64).p;
+      const uint32_t symbol = test_symbol(p, "s", 1, 4);
+      const int x =
+          test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+      test_dim(p, 0, 0, symbol, 1, 0);
+      const int c =
+          test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+      for (int i = 0; i < others; ++i) test_int(p, i);
+      const int a = varying_at(p, 0), b = varying_at(p, 16);
+      const int y = varying_at(p, 32);
+      relu(p, x, a);
+      test_jump_false(p, c, 3);
+      relu(p, x, y);
+      relu(p, x, b);
+      test_jump_false(p, c, 2);
+      add(p, a, b, y);
+      test_output(p, y, "y");
+      test_output(p, a, "a");
+      test_place(p, a, 0, 0, 16);
+      test_place(p, b, 0, apart ? 16 : 8, 16);
+      test_place(p, y, 0, 64, 16);
+      if (apart) {
+        accept(p);
+      } else {
+        refuse(p, "the two share bytes in layout '1'");
+      }
+    }
+  }
 }
 
 static void blocks_in_use_together_must_be_apart(void** state) {
@@ -438,6 +495,8 @@ static void random_layouts_are_judged_as_by_hand(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_may_share_bytes_one_after_the_other),
+      cmocka_unit_test(every_layout_is_proved),
+      cmocka_unit_test(blocks_are_in_use_along_jumps),
       cmocka_unit_test(blocks_in_use_together_must_be_apart),
       cmocka_unit_test(blocks_of_late_values_must_be_apart),
       cmocka_unit_test(blocks_that_start_together_are_in_place),

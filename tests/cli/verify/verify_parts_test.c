@@ -355,6 +355,27 @@ static void a_release_makes_no_part(void** state) {
   accept(j.p);
 }
 
+// Parts are known in methods without jumps and moves alone.
+static void parts_of_methods_with_jumps_may_be_anywhere(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    const joined j = start_joined();
+    part_after(&j, j.none, j.first);
+    part_after(&j, j.first, j.second);
+    relu(j.p, j.x, j.first);
+    relu(j.p, j.y, j.second);
+    add(j.p, j.first, j.second, j.other);
+    if (kind == 1) test_jump_false(j.p, test_bool(j.p, true), 6);
+    if (kind == 2) test_move(j.p, test_int(j.p, 1), test_int(j.p, 2));
+    cat(&j, j.first, j.second);
+    if (kind == 0) {
+      accept(j.p);
+    } else {
+      refuse(j.p, "value");
+    }
+  }
+}
+
 // ---- depth ----
 
 // Views of views: what is further away from a part than the proof looks can be
@@ -474,6 +495,7 @@ int main(void) {
       cmocka_unit_test(views_of_parts_are_planned_where_they_are_made),
       cmocka_unit_test(views_of_parts_may_have_no_memory),
       cmocka_unit_test(a_release_makes_no_part),
+      cmocka_unit_test(parts_of_methods_with_jumps_may_be_anywhere),
       cmocka_unit_test(views_of_parts_are_followed_for_64_levels),
       cmocka_unit_test(joined_parts_may_have_parts),
       cmocka_unit_test(parts_of_parts_are_followed_for_64_levels),

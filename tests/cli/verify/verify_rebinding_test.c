@@ -161,13 +161,13 @@ static void a_planned_view_is_where_it_is_made(void** state) {
 // to 7.
 static test_program* row_from(int64_t start_at, bool has_computed_start) {
   test_program* const p = stock(128);
+  const int start = test_int(p, start_at);
+  if (has_computed_start) test_input(p, start, "start");
   const int x = test_input(p, test_borrowed(p, F32, SIZES(12)), "x");
   const int z = borrowed_input(p);
-  const int all = test_scratch(p, F32, SIZES(12), 0);
+  const int all = test_scratch(p, F32, SIZES(12), 16);
   const int row = test_borrowed(p, F32, SIZES(4));
-  const int start = test_int(p, start_at);
-  const int middle = four_at(p, 16), y = four_at(p, 64), w = four_at(p, 80);
-  if (has_computed_start) test_input(p, start, "start");
+  const int middle = four_at(p, 32), y = four_at(p, 64), w = four_at(p, 80);
   relu(p, x, all);
   part(p, all, start, row);
   relu(p, z, middle);

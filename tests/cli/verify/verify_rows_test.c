@@ -116,6 +116,26 @@ static void a_part_lies_in_its_whole(void** state) {
   }
 }
 
+// Halves of memory of the caller are apart.
+static void views_of_memory_of_the_caller_lie_where_rows_say(void** state) {
+  (void)state;
+  for (uint64_t at = 0; at <= 16; at += 16) {
+    const small s = start(64);
+    const int all = test_input(s.p, test_borrowed(s.p, F32, SIZES(8)), "all");
+    const int x = borrowed_input(s.p);
+    const int b = test_borrowed(s.p, F32, SIZES(8));
+    const int v = test_borrowed(s.p, F32, SIZES(4));
+    const int other = test_borrowed(s.p, F32, SIZES(4)), y = four_at(s.p, 0);
+    test_view(s.p, v, b, 16);
+    test_view(s.p, other, b, at);
+    relu(s.p, all, b);
+    relu(s.p, x, other);
+    relu(s.p, v, y);
+    test_output(s.p, y, "y");
+    accept(s.p);  // what is written through a view is what the other shows
+  }
+}
+
 // ---- parts ----
 
 // The parts of a whole of 8 floats: at these offsets in it, and of these sizes.
@@ -163,6 +183,7 @@ int main(void) {
       cmocka_unit_test(a_view_is_not_a_view_of_itself),
       cmocka_unit_test(a_view_lies_where_its_parent_does),
       cmocka_unit_test(a_part_lies_in_its_whole),
+      cmocka_unit_test(views_of_memory_of_the_caller_lie_where_rows_say),
       cmocka_unit_test(parts_cover_their_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static etx_status prove_steps(test_program* p,
 
 static void branches_that_share_no_byte_may_run_together(void** state) {
   static const etx_verify_region_step steps[] = {
-      {0, 2, 0}, {1, 2, 1}, {2, 0, 0}, {3, 0, 0}};
+      {0, 2, 0}, {1, 2, 1}, {2, 0, 0}, {3, 0, 1}};
   (void)state;
   size_t pairs = 0;
   assert_ok(prove_steps(two_branches(16), steps, 4, &pairs));

@@ -164,8 +164,8 @@ static void footprints_are_those_of_scratch_alone(void** state) {
     const small s = start_with_state(160, 32);
     test_program* const p = s.p;
     const int x = borrowed_input(p);
-    const int big = test_scratch(p, F32, SIZES(8), 32);
-    const int view = four_at(p, 32);
+    const int big = test_scratch(p, F32, SIZES(8), 0);
+    const int view = four_at(p, 0);
     const int far = four_at(p, 128);
     const int eight = test_input(p, test_borrowed(p, F32, SIZES(8)), "eight");
     test_view(p, view, big, 0);
@@ -176,7 +176,10 @@ static void footprints_are_those_of_scratch_alone(void** state) {
     test_method(p, "n");
     test_arenas(p, 160, 32);
     const int a = test_state(p, "a", F32, SIZES(4), 0);
-    const int y = four_at(p, shared == 0 ? 96 : shared == 1 ? 48 : 128);
+    const int y = four_at(p, shared == 0 ? 96 : shared == 1 ? 16 : 128);
+    const int z = four_at(p, 48);
+    relu(p, a, z);
+    test_output(p, z, "z");
     test_int(p, 3);
     relu(p, a, y);
     test_output(p, y, "y");
@@ -189,7 +192,7 @@ static void footprints_are_those_of_scratch_alone(void** state) {
     if (shared == 0) {
       accept(p);
     } else {
-      refuse(p, shared == 1 ? "both have values at bytes 48 to 64 of arena '1'"
+      refuse(p, shared == 1 ? "both have values at bytes 16 to 32 of arena '1'"
                             : "both have values at bytes 128 to 144");
     }
   }
@@ -201,8 +204,8 @@ static void states_are_aligned_and_may_have_no_bytes(void** state) {
   (void)state;
   small s = start_with_state(32, 48);
   relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
-  test_state_row(s.p, "a", F32, SIZES(4), 16, 0);
-  test_state_row(s.p, "b", F32, SIZES(0, 4), 16, 0);
+  test_state_row(s.p, "a", F32, SIZES(8), 16, 0);
+  test_state_row(s.p, "b", F32, SIZES(0, 4), 32, 0);
   test_state_row(s.p, "c", F32, SIZES(4), 0, 0);
   accept(s.p);
   s = start_with_state(32, 48);
@@ -348,6 +351,16 @@ static void no_method_writes_where_a_stable_output_lies(void** state) {
   refuse(with_lifetime(ETX_LIFETIME_STABLE, 0),
          "value '0' of method 'n' overlaps the stable output value '0' of "
          "method 'm' at bytes 0 to 16");
+  // The same if the other method comes first.
+  test_program* const p = start(64).p;
+  relu(p, borrowed_input(p), four_at(p, 0));
+  test_method(p, "n");
+  test_arenas(p, 64, 0);
+  const int y = four_at(p, 0);
+  relu(p, borrowed_input(p), y);
+  test_output(p, y, "y");
+  test_lifetime(p, ETX_LIFETIME_STABLE);
+  refuse(p, "value '0' of method 'm' overlaps the stable output value '0' of");
   refuse(with_lifetime(ETX_LIFETIME_STATE, 16),
          "output 'y' is in scratch, expected a state");
 }

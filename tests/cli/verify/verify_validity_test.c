@@ -165,6 +165,35 @@ static void a_loop_that_nothing_leaves_is_refused(void** state) {
   test_program_end(s.p);
 }
 
+// More values than bits of a word, of which one path overwrites the last.
+static void paths_of_many_values_join(void** state) {
+  (void)state;
+  enum { MANY = 150 };
+  for (int spoilt = 0; spoilt < 2; ++spoilt) {
+    test_program* const p = start(16 * (MANY + 4)).p;
+    const int x = borrowed_input(p);
+    const int c =
+        test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+    int last = x;
+    for (int i = 0; i < MANY; ++i) {
+      last = four_at(p, (uint64_t)(16 * i));
+      relu(p, x, last);
+    }
+    const int other = four_at(p, 16 * (MANY - spoilt));
+    const int y = four_at(p, 16 * (MANY + 1)), z = four_at(p, 16 * (MANY + 2));
+    test_jump_false(p, c, MANY + 3);
+    relu(p, x, other);
+    relu(p, other, z);
+    relu(p, last, y);
+    test_output(p, y, "y");
+    if (spoilt) {
+      refuse(p, "but on some path it was not written, or was overwritten");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // ---- limits of work ----
 
 static void open_method(etx_verify_method* m, const etx_pte* pte,
@@ -338,6 +367,23 @@ static void half_of_a_value_is_not_enough(void** state) {
   relu(p, all, y);
   test_output(p, y, "y");
   refuse(p, "reads value '1', but value '0' overwrote it");
+}
+
+// An empty tensor (aten::empty) is no state: its bytes are free behind it.
+static void an_empty_tensor_of_a_stock_file_is_no_state(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = borrowed_input(p);
+  const int t = four_at(p, 0), y = four_at(p, 16), b = four_at(p, 0);
+  const int z = four_at(p, 32);
+  test_call(p, "aten::empty", "out",
+            ARGS(test_ints(p, ARGS(test_int(p, 4))), test_none(p), t, t));
+  relu(p, t, y);
+  relu(p, x, b);
+  relu(p, b, z);
+  test_output(p, y, "y");
+  test_output(p, z, "z");
+  accept(p);
 }
 
 // ---- parts, in files of etx ----
@@ -527,6 +573,8 @@ int main(void) {
       cmocka_unit_test(values_that_show_each_other_end_a_search),
       cmocka_unit_test(a_view_of_a_lost_value_is_lost),
       cmocka_unit_test(half_of_a_value_is_not_enough),
+      cmocka_unit_test(paths_of_many_values_join),
+      cmocka_unit_test(an_empty_tensor_of_a_stock_file_is_no_state),
       cmocka_unit_test(a_view_needs_the_parts_below_it_alone),
       cmocka_unit_test(a_search_through_parts_ends),
       cmocka_unit_test(parts_of_parts_are_searched_for_64_levels),

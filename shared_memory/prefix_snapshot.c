@@ -26,7 +26,6 @@ static void start(prefix_walk* walk) {
 
 static etx_status open_walk(prefix_walk* walk, const etx_shared_memory* shared,
                             uint64_t length, etx_diag* diag) {
-  memset(walk, 0, sizeof *walk);
   walk->shared = shared;
   walk->length = length;
   return etx_cache_rows_open(shared, &walk->table, diag);

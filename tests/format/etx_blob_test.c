@@ -116,7 +116,7 @@ typedef struct blob_variant {
   etx_blob_state states[2];
   etx_blob_input inputs[2];
   etx_blob_output outputs[2];
-  etx_blob_symbol symbols[1];
+  etx_blob_symbol symbols[2];
   etx_blob_input_dim dims[2];
   etx_blob_view views[1];
   etx_blob_pair pairs[3];
@@ -131,7 +131,7 @@ static void variant_init(blob_variant* v) {
   etx_blob_method* method = &v->methods[0];
   memcpy(v->inputs, method->inputs, sizeof v->inputs);
   memcpy(v->outputs, method->outputs, sizeof v->outputs);
-  memcpy(v->symbols, method->symbols, sizeof v->symbols);
+  memcpy(v->symbols, method->symbols, sizeof *v->symbols);
   memcpy(v->dims, method->input_dims, sizeof v->dims);
   memcpy(v->views, method->views, sizeof v->views);
   method->inputs = v->inputs;
@@ -444,12 +444,14 @@ static void sizes_of_an_output_are_a_text(void** state) {
   (void)state;
   variant_init(&v);
   v.outputs[1].sizes = etx_text_of("s0, 2*s0 + 1");
+  v.outputs[0].sizes = etx_text_of("8");
   etx_diag_init(&diag);
   const etx_bytes_mut file = write_with(&v.content);
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   assert_ok(etx_blob_open(&blob, &pte, &diag));
   assert_text(etx_blob_output_sizes(&blob, 0, 1), "s0, 2*s0 + 1");
-  assert_text(etx_blob_output_sizes(&blob, 0, 0), "");
+  assert_text(etx_blob_output_sizes(&blob, 0, 0), "8");
+  assert_text(etx_blob_output_sizes(&blob, 1, 0), "");
   sample_release(file);
 }
 
@@ -504,6 +506,8 @@ static void small_numbers_are_read_back(void** state) {
     places_of(&v, 2);
     v.places[1].offset = v.places[1].bytes = n;
     v.symbols[0] = (etx_blob_symbol){etx_text_of("s"), 0, n};
+    v.symbols[1] = (etx_blob_symbol){etx_text_of("t"), n, 7};
+    v.methods[0].symbol_count = 2;
     v.dims[0] = (etx_blob_input_dim){0, 1, 0, 1, n != 0};
     v.views[0].offset = 0;
     v.outputs[0].lifetime = (etx_blob_lifetime)n;
@@ -523,6 +527,8 @@ static void small_numbers_are_read_back(void** state) {
     assert_int_equal(place.bytes, n);
     assert_int_equal(etx_blob_symbol_at(&opened, 0, 0).minimum, 0);
     assert_int_equal(etx_blob_symbol_at(&opened, 0, 0).maximum, n);
+    assert_text(etx_blob_symbol_at(&opened, 0, 1).name, "t");
+    assert_int_equal(etx_blob_symbol_at(&opened, 0, 1).minimum, n);
     const etx_blob_input_dim dim = etx_blob_input_dim_at(&opened, 0, 0);
     assert_int_equal(dim.input, 0);
     assert_int_equal(dim.dim, 1);

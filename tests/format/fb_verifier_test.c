@@ -460,13 +460,28 @@ static void the_text_of_a_second_table_is_verified(void** state) {
   assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
   const etx_fb_buffer buffer = {out.data, (uint32_t)out.size};
   assert_ok(etx_fb_verify(&buffer, &schema, 0, &diag));
-  for (size_t at = 8; at < out.size; ++at) {
+  for (size_t at = 8; at + 4 <= out.size; ++at) {
     if (memcmp(out.data + at, "two", 4) != 0) continue;
     out.data[at + 3] = 'x';  // instead of the NUL
   }
   etx_diag_init(&diag);
   assert_int_equal(etx_fb_verify(&buffer, &schema, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "'Row.text': a string ends at byte");
+}
+
+// Of a buffer whose end is not aligned.
+static void numbers_end_inside_the_buffer(void** state) {
+  uint8_t bytes[sizeof good];
+  etx_diag diag;
+  (void)state;
+  memcpy(bytes, good, sizeof good);
+  bytes[28] = 8;
+  assert_int_equal(verify_copy(bytes, 38, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "'Small.text': a reference points to byte 36 of 38");
+  memcpy(bytes, good, sizeof good);
+  bytes[0] = 36;
+  assert_int_equal(verify_copy(bytes, 38, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "a table ends at byte 40 of 38");
 }
 
 static void a_message_says_what_the_head_has(void** state) {
@@ -541,6 +556,7 @@ int main(void) {
       cmocka_unit_test(a_table_with_a_known_vtable_must_be_aligned),
       cmocka_unit_test(a_message_names_the_table_that_has_the_field),
       cmocka_unit_test(the_text_of_a_second_table_is_verified),
+      cmocka_unit_test(numbers_end_inside_the_buffer),
       cmocka_unit_test(a_message_says_what_the_head_has),
       cmocka_unit_test(a_buffer_has_at_most_2_gigabytes),
       cmocka_unit_test(shared_tables_cannot_cause_endless_work),

@@ -149,6 +149,14 @@ static void a_value_has_content(void** state) {
   }
 }
 
+static void the_kind_of_a_value_is_known(void** state) {
+  crafted c;
+  (void)state;
+  craft(&c);
+  c.values = times(&c, 1, member(&c, 99, 0));
+  expect(&c, ETX_BAD_FILE, "a union holds member 99, the largest known is");
+}
+
 // As a newer writer might make it.
 static void fields_of_an_absent_value_are_ignored(void** state) {
   crafted c;
@@ -415,6 +423,7 @@ static void shared_arenas_cannot_cause_endless_work(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_VERIFIER, a_value_has_content),
+      unit_test_with(ETX_VERIFIER, the_kind_of_a_value_is_known),
       cmocka_unit_test(fields_of_an_absent_value_are_ignored),
       unit_test_with(ETX_VERIFIER, a_dim_order_has_an_entry_for_each_dimension),
       unit_test_with(ETX_VERIFIER, a_storage_offset_is_not_supported),

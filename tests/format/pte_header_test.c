@@ -62,7 +62,7 @@ static void a_file_may_have_no_segments(void** state) {
   (void)state;
   for (uint32_t length = 24; length <= 32; length += 8) {
     assert_ok(
-        etx_pte_header_read(file_with(length, 200, 0, 0, 356), &header, NULL));
+        etx_pte_header_read(file_with(length, 356, 0, 0, 356), &header, NULL));
     assert_int_equal(header.segment_base, 0);
     assert_int_equal(header.segment_bytes, 0);
   }

@@ -336,7 +336,9 @@ static const verifier_refusal refusals[] = {
      "an input is the constant '1' (input '0' of method 'forward')"},
     {input_of_a_data_file, ETX_BAD_FILE,
      "an input is 'elsewhere' of a data file (input '0' of method 'forward')"},
-    {operator_nameless, ETX_BAD_FILE, "the name of operator '0' has 0 bytes"},
+    {operator_nameless, ETX_BAD_FILE,
+     "the name of operator '0' has 0 bytes, expected 1 to 99 (method "
+     "'forward')"},
     {operator_long, ETX_BAD_FILE, "has 100 bytes, expected 1 to 99"},
     {operator_outside, ETX_BAD_FILE,
      "it names operator 2 of 2 (instruction '0' of method 'forward')"},
@@ -418,6 +420,9 @@ static void dynamic_without_bound(program_variant* v) {
 static void operator_of_one_letter(program_variant* v) {
   v->operators[0].name.size = 1;
 }
+static void external_of_one_letter(program_variant* v) {
+  tensor_of(v, SAMPLE_EXTERNAL)->name.size = 1;
+}
 static void input_without_memory(program_variant* v) {
   v->inputs[0] = SAMPLE_TURNED;
 }
@@ -426,12 +431,17 @@ static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 // Files that ExecuTorch's runtime loads, and files whose error concerns one
 // method only.
 static void unusual_but_valid_files_are_accepted(void** state) {
-  static void (*const changes[])(program_variant*) = {
-      jump_to_the_end,        empty_tensor,
-      exactly_in_its_arena,   exact_limits,
-      no_limit_at_all,        longer_constant,
-      dynamic_without_bound,  input_without_memory,
-      operator_of_one_letter, no_plans};
+  static void (*const changes[])(program_variant*) = {jump_to_the_end,
+                                                      empty_tensor,
+                                                      exactly_in_its_arena,
+                                                      exact_limits,
+                                                      no_limit_at_all,
+                                                      longer_constant,
+                                                      dynamic_without_bound,
+                                                      input_without_memory,
+                                                      operator_of_one_letter,
+                                                      external_of_one_letter,
+                                                      no_plans};
   (void)state;
   for (size_t i = 0; i < COUNT(changes); ++i) {
     program_variant v;
@@ -511,6 +521,12 @@ static void the_head_of_a_file_is_checked_first(void** state) {
       ETX_BAD_FILE);
   assert_says(&diag,
               "the program has 2147483648 bytes, at most 2147483647 are");
+  if (!ETX_VERIFIER) return;
+  etx_diag_init(&diag);
+  assert_int_equal(
+      etx_pte_open(&pte, (etx_bytes){head, INT32_MAX}, NULL, &diag),
+      ETX_BAD_FILE);
+  assert_says(&diag, "the identifier is 0x0");
 }
 
 static void a_message_says_where_in_the_file(void** state) {

@@ -282,6 +282,11 @@ static void a_truncation_that_loses_nothing_changes_nothing(void** state) {
   assert_int_equal(truncate(&f, "c", 2), ETX_OK);
   assert_int_equal(truncate(&f, "d.slide", 3), ETX_OK);
   assert_memory_equal(before, f.shared.block, BLOCK);
+  // Rows that were never appended are not looked at.
+  fill(&f, 0, 3, 3);
+  memcpy(before, f.shared.block, BLOCK);
+  assert_int_equal(truncate(&f, "a", 0), ETX_OK);
+  assert_memory_equal(before, f.shared.block, BLOCK);
   end(&f);
 }
 

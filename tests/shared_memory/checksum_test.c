@@ -6,6 +6,9 @@ static void crc32_matches_the_standard_check_value(void** state) {
   // The standard check value of CRC-32.
   const etx_bytes digits = {(const uint8_t*)"123456789", 9};
   assert_int_equal(etx_crc32(0, digits), 0xcbf43926u);
+  uint8_t all[256];
+  for (size_t i = 0; i < sizeof all; ++i) all[i] = (uint8_t)i;
+  assert_int_equal(etx_crc32(0, (etx_bytes){all, sizeof all}), 0x29058c73u);
   const etx_bytes nothing = {NULL, 0};
   assert_int_equal(etx_crc32(0, nothing), 0);
 }

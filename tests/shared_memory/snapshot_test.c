@@ -185,6 +185,34 @@ static void a_snapshot_of_another_layout_is_refused(void** state) {
   end(&f);
 }
 
+// The numbers of snapshot_header.h.
+static void a_header_is_written_as_it_is_drawn(void** state) {
+  (void)state;
+  static const uint8_t zeros[20] = {0};
+  uint8_t snapshot[SNAPSHOT];
+  for (int has_blob = 0; has_blob < 2; ++has_blob) {
+    snapshot_fixture f;
+    test_program* p = counter_program(has_blob != 0, false);
+    test_fingerprint(p, 0x5a);
+    start_program(&f, p);
+    save(&f, snapshot);
+    assert_memory_equal(snapshot, "ETXSNAP1\1\0\0\0", 12);
+    if (has_blob) {
+      assert_int_equal(snapshot[16], 0x5a);
+    } else {
+      const uint64_t size = f.program.pte.file.size;
+      assert_memory_equal(snapshot + 16, &size, sizeof size);
+      const uint32_t crc = etx_crc32(0, f.program.pte.file);
+      assert_memory_equal(snapshot + 24, &crc, sizeof crc);
+      assert_memory_equal(snapshot + 28, zeros, sizeof zeros);
+    }
+    const uint64_t bytes = COUNTER_STATE_BYTES;
+    assert_memory_equal(snapshot + 48, &bytes, sizeof bytes);
+    assert_memory_equal(snapshot + 56, zeros, 4);
+    end(&f);
+  }
+}
+
 // Two programs of one fingerprint that differ in one number of their states.
 static void a_layout_is_all_of_its_states(void** state) {
   (void)state;
@@ -271,6 +299,7 @@ int main(void) {
       cmocka_unit_test(every_other_length_is_refused),
       cmocka_unit_test(a_snapshot_of_another_program_is_refused),
       cmocka_unit_test(a_snapshot_of_another_layout_is_refused),
+      cmocka_unit_test(a_header_is_written_as_it_is_drawn),
       cmocka_unit_test(a_layout_is_all_of_its_states),
       cmocka_unit_test(snapshots_of_stock_files_are_bound_to_their_bytes),
       cmocka_unit_test(a_fork_is_an_independent_copy),

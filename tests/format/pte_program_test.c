@@ -97,6 +97,11 @@ static void tensors_have_types_sizes_and_locations(void** state) {
   assert_int_equal(tensor.device_index, 2);
   assert_false(tensor.has_allocation);
   assert_int_equal(etx_pte_tensor_bytes(&tensor), 0);
+  assert_int_equal(etx_pte_value_arena(&f->plan, SAMPLE_INPUT), 1);
+  assert_int_equal(etx_pte_value_arena(&f->plan, SAMPLE_STATE), 2);
+  assert_int_equal(etx_pte_value_arena(&f->plan, SAMPLE_TURNED), 0);
+  assert_int_equal(etx_pte_value_arena(&f->plan, SAMPLE_CONSTANT), 0);
+  assert_int_equal(etx_pte_value_arena(&f->plan, SAMPLE_INT), 0);
   tensor = etx_pte_value_at(&f->plan, SAMPLE_TURNED).as.tensor;
   assert_int_equal(tensor.dim_order[0], 1);
   tensor = etx_pte_value_at(&f->plan, SAMPLE_TRAINED).as.tensor;

@@ -57,12 +57,12 @@ static const etx_cache caches[] = {
 };
 enum { CACHES = sizeof caches / sizeof *caches };
 
-typedef struct cache_fixture {
+typedef struct cached_session {
   test_program* p;
   etx_program program;
   test_block block;
   etx_shared_memory shared;
-} cache_fixture;
+} cached_session;
 
 static void add_states(test_program* p) {
   static const float seven = 7;
@@ -87,7 +87,7 @@ static void add_states(test_program* p) {
   test_state_row(p, "e.tick", i64, SIZES(1), AT_E_TICK, 0);
 }
 
-static void start_with(cache_fixture* f, const etx_cache* rows, size_t count) {
+static void start_with(cached_session* f, const etx_cache* rows, size_t count) {
   f->p = test_program_new();
   test_method(f->p, "step");
   test_arenas(f->p, 16, STATE_BYTES);
@@ -106,39 +106,39 @@ static void start_with(cache_fixture* f, const etx_cache* rows, size_t count) {
       etx_shared_memory_init(&f->shared, &f->program, f->block.bytes, &diag));
 }
 
-static void start(cache_fixture* f) { start_with(f, caches, CACHES); }
+static void start(cached_session* f) { start_with(f, caches, CACHES); }
 
-static void end(cache_fixture* f) {
+static void end(cached_session* f) {
   assert_true(test_block_end(&f->block));
   test_program_end(f->p);
 }
 
-static float* floats_at(cache_fixture* f, size_t offset) {
+static float* floats_at(cached_session* f, size_t offset) {
   return (float*)(void*)(f->shared.planned.data + offset);
 }
 
-static void put_i64(cache_fixture* f, size_t offset, int64_t value) {
+static void put_i64(cached_session* f, size_t offset, int64_t value) {
   memcpy(f->shared.planned.data + offset, &value, sizeof value);
 }
 
-static void put_i32(cache_fixture* f, size_t offset, int32_t value) {
+static void put_i32(cached_session* f, size_t offset, int32_t value) {
   memcpy(f->shared.planned.data + offset, &value, sizeof value);
 }
 
-static int64_t get_i64(const cache_fixture* f, size_t offset) {
+static int64_t get_i64(const cached_session* f, size_t offset) {
   int64_t value;
   memcpy(&value, f->shared.planned.data + offset, sizeof value);
   return value;
 }
 
-static int32_t get_i32(const cache_fixture* f, size_t offset) {
+static int32_t get_i32(const cached_session* f, size_t offset) {
   int32_t value;
   memcpy(&value, f->shared.planned.data + offset, sizeof value);
   return value;
 }
 
 // Element i of the arena becomes 100 + i; then the counters.
-static void fill(cache_fixture* f, int64_t a, int32_t b, int64_t d) {
+static void fill(cached_session* f, int64_t a, int32_t b, int64_t d) {
   for (size_t i = 0; i < STATE_BYTES / 4; ++i) {
     floats_at(f, 0)[i] = (float)(100 + i);
   }
@@ -148,7 +148,7 @@ static void fill(cache_fixture* f, int64_t a, int32_t b, int64_t d) {
   put_i64(f, AT_E_TICK, 5);
 }
 
-static etx_status truncate(cache_fixture* f, const char* name,
+static etx_status truncate(cached_session* f, const char* name,
                            uint64_t length) {
   etx_diag_init(&diag);
   return etx_shared_memory_truncate(&f->shared, etx_text_of(name), length,
@@ -156,7 +156,7 @@ static etx_status truncate(cache_fixture* f, const char* name,
 }
 
 // What truncation refuses leaves the whole block as it is.
-static void assert_not_truncated(cache_fixture* f, const char* name,
+static void assert_not_truncated(cached_session* f, const char* name,
                                  uint64_t length, etx_status status,
                                  const char* part) {
   uint8_t before[BLOCK];
@@ -167,7 +167,7 @@ static void assert_not_truncated(cache_fixture* f, const char* name,
 
 // ---- the number of rows ----
 
-static etx_status length_of(cache_fixture* f, const char* name,
+static etx_status length_of(cached_session* f, const char* name,
                             uint64_t* out_length) {
   return etx_shared_memory_length(&f->shared, etx_text_of(name), out_length,
                                   &diag);
@@ -175,7 +175,7 @@ static etx_status length_of(cache_fixture* f, const char* name,
 
 static void a_counter_states_the_number_of_rows(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   uint64_t length = 0;
   start(&f);
   fill(&f, 3, 5, 2);
@@ -192,7 +192,7 @@ static void a_counter_states_the_number_of_rows(void** state) {
 
 static void a_length_that_is_not_one_number_is_refused(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   uint64_t length = 77;
   start(&f);
   fill(&f, 3, 5, 2);
@@ -213,7 +213,7 @@ static void a_length_that_is_not_one_number_is_refused(void** state) {
 
 static void truncation_clears_counted_rows_behind_the_length(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   float expected[STATE_BYTES / 4];
   start(&f);
   fill(&f, 3, 1, 2);
@@ -235,7 +235,7 @@ static void truncation_clears_counted_rows_behind_the_length(void** state) {
 
 static void a_cache_without_counter_loses_all_rows_behind(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   float expected[STATE_BYTES / 4];
   start(&f);
   fill(&f, 3, 1, 2);
@@ -253,7 +253,7 @@ static void a_cache_without_counter_loses_all_rows_behind(void** state) {
 
 static void all_caches_are_truncated_at_once(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   start(&f);
   fill(&f, 2, 3, 1);
   assert_int_equal(truncate(&f, "", 1), ETX_OK);
@@ -272,7 +272,7 @@ static void all_caches_are_truncated_at_once(void** state) {
 
 static void a_truncation_that_loses_nothing_changes_nothing(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   uint8_t before[BLOCK];
   start(&f);
   fill(&f, 4, 5, 3);
@@ -292,7 +292,7 @@ static void a_truncation_that_loses_nothing_changes_nothing(void** state) {
 
 static void rows_that_cannot_be_kept_are_refused(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   start(&f);
   fill(&f, 3, 4, 2);
   assert_not_truncated(&f, "a", 4, ETX_OUT_OF_RANGE,
@@ -313,7 +313,7 @@ static void rows_that_cannot_be_kept_are_refused(void** state) {
 
 static void caches_of_one_counter_are_truncated_together(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   start(&f);
   fill(&f, 3, 1, 1);
   assert_not_truncated(&f, "a.values", 1, ETX_BAD_ARGUMENT,
@@ -328,7 +328,7 @@ static void a_short_name_is_a_name(void** state) {
   (void)state;
   static const etx_cache both[] = {{0, 0, 2, ETX_CACHE_ERROR},
                                    {1, 0, 2, ETX_CACHE_ERROR}};
-  cache_fixture f;
+  cached_session f;
   f.p = test_program_new();
   test_method(f.p, "m");
   test_arenas(f.p, 16, 48);
@@ -351,7 +351,7 @@ static void a_short_name_is_a_name(void** state) {
 
 static void torn_state_and_unknown_names_are_not_truncated(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   start(&f);
   fill(&f, 3, 1, 1);
   assert_not_truncated(&f, "e", 0, ETX_NOT_FOUND,
@@ -369,7 +369,7 @@ typedef struct prefix {
   size_t size;
 } prefix;
 
-static void save_prefix(cache_fixture* f, uint64_t length, prefix* out) {
+static void save_prefix(cached_session* f, uint64_t length, prefix* out) {
   size_t needed = 0;
   assert_ok(
       etx_shared_memory_save_prefix_needed(&f->shared, length, &needed, &diag));
@@ -382,13 +382,13 @@ static void save_prefix(cache_fixture* f, uint64_t length, prefix* out) {
   assert_true(test_block_end(&exact));
 }
 
-static etx_status restore(cache_fixture* f, const prefix* snapshot) {
+static etx_status restore(cached_session* f, const prefix* snapshot) {
   etx_diag_init(&diag);
   return etx_shared_memory_restore(
       &f->shared, (etx_bytes){snapshot->bytes, snapshot->size}, &diag);
 }
 
-static void assert_not_restored(cache_fixture* f, const prefix* snapshot,
+static void assert_not_restored(cached_session* f, const prefix* snapshot,
                                 const char* part) {
   uint8_t before[BLOCK];
   memcpy(before, f->shared.block, BLOCK);
@@ -398,7 +398,7 @@ static void assert_not_restored(cache_fixture* f, const prefix* snapshot,
 
 static void a_prefix_holds_first_rows_and_all_other_states(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   prefix p;
   start(&f);
   fill(&f, 3, 3, 2);
@@ -431,7 +431,7 @@ static void a_restored_prefix_is_the_truncated_session(void** state) {
   (void)state;
   for (int torn = 0; torn < 2; ++torn) {
     for (int64_t counted = -1; counted <= 4; ++counted) {
-      cache_fixture f, g;
+      cached_session f, g;
       prefix p;
       start(&f);
       start(&g);
@@ -467,7 +467,7 @@ static void a_restored_prefix_is_the_truncated_session(void** state) {
 
 static void an_empty_prefix_is_restored_as_initial_values(void** state) {
   (void)state;
-  cache_fixture f, fresh;
+  cached_session f, fresh;
   prefix p;
   start(&f);
   start(&fresh);
@@ -485,7 +485,7 @@ static void an_empty_prefix_is_restored_as_initial_values(void** state) {
 
 static void a_prefix_that_cannot_be_kept_is_not_saved(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   uint8_t room[64 + STATE_BYTES] = {0};
   const uint8_t untouched[64 + STATE_BYTES] = {0};
   const etx_bytes_mut out = {room, sizeof room};
@@ -518,7 +518,7 @@ static void seal(prefix* p) {
 
 static void a_damaged_prefix_is_not_restored(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   prefix p;
   start(&f);
   fill(&f, 2, 2, 2);
@@ -543,7 +543,7 @@ static void a_damaged_prefix_is_not_restored(void** state) {
 
 // ---- programs without a usable table ----
 
-static void assert_no_caches(cache_fixture* f, etx_status status,
+static void assert_no_caches(cached_session* f, etx_status status,
                              const char* part) {
   prefix p = {{0}, 0};
   uint64_t length = 0;
@@ -565,7 +565,7 @@ static void assert_no_caches(cache_fixture* f, etx_status status,
 
 static void a_program_may_have_no_caches(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   start_with(&f, NULL, 0);
   assert_no_caches(&f, ETX_NOT_FOUND,
                    "does not say which of its states are caches");
@@ -574,7 +574,7 @@ static void a_program_may_have_no_caches(void** state) {
 
 static void a_stock_file_has_no_caches(void** state) {
   (void)state;
-  cache_fixture f;
+  cached_session f;
   f.p = counter_program(false, false);
   f.block = test_block_new(64 + COUNTER_STATE_BYTES, 64);
   assert_ok(etx_program_open(&f.program, test_file(f.p), &test_few_kernels,
@@ -590,7 +590,7 @@ static void a_damaged_table_of_caches_is_refused(void** state) {
   (void)state;
   static const etx_cache missing = {E_TICK + 1, 0, ETX_CACHE_NO_COUNTER,
                                     ETX_CACHE_ERROR};
-  cache_fixture f;
+  cached_session f;
   start_with(&f, &missing, 1);
   assert_no_caches(&f, ETX_BAD_FILE, "cache '0' in 'etx.caches.v1' is state");
   end(&f);

@@ -5,11 +5,6 @@
 
 #include "cli/verify/verify_internal.h"
 
-static void refuse_as(test_program* p, etx_status status, const char* part) {
-  assert_refused(etx_verify_program(test_file(p), NULL, &diag), status, part);
-  test_program_end(p);
-}
-
 // ---- arguments ----
 
 static void an_argument_has_the_kind_that_its_operator_takes(void** state) {

@@ -78,6 +78,13 @@ static inline void refuse(test_program* p, const char* part) {
   test_program_end(p);
 }
 
+// The same with another status than that of a wrong plan.
+static inline void refuse_as(test_program* p, etx_status status,
+                             const char* part) {
+  assert_refused(etx_verify_program(test_file(p), NULL, &diag), status, part);
+  test_program_end(p);
+}
+
 // A stock file of one method.
 static inline test_program* stock(int64_t scratch) {
   test_program* const p = test_program_new();

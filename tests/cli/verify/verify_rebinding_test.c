@@ -3,11 +3,6 @@
 
 #include "tests/cli/verify/verify_fixture.h"
 
-static void refuse_as(test_program* p, etx_status status, const char* part) {
-  assert_refused(etx_verify_program(test_file(p), NULL, &diag), status, part);
-  test_program_end(p);
-}
-
 static void view(test_program* p, int from, int to) {
   test_call(p, "executorch_prim::et_view", "default",
             ARGS(from, test_ints(p, ARGS(test_int(p, 4))), to));

@@ -46,6 +46,42 @@ static void branches_that_share_no_byte_may_run_together(void** state) {
                  "0 to 16 of arena '1' (method 'forward')");
 }
 
+// Two groups one after the other, in a file of etx.
+static void groups_are_compared_for_themselves(void** state) {
+  static const etx_verify_region_step steps[] = {
+      {0, 2, 0}, {1, 2, 1}, {2, 4, 0}, {3, 4, 1}};
+  (void)state;
+  size_t pairs = 0;
+  test_program* const p = stock(96);
+  test_blob(p);
+  const int x = borrowed_input(p);
+  for (int i = 0; i < 4; ++i) {
+    const int y = four_at(p, (uint64_t)(16 * (i % 2)));
+    relu(p, x, y);
+    if (i > 1) test_output(p, y, "y");
+  }
+  assert_ok(prove_steps(p, steps, 4, &pairs));
+  assert_int_equal(pairs, 2);
+}
+
+// The first region reads what the second one overwrites.
+static void what_a_region_reads_is_not_overwritten(void** state) {
+  static const etx_verify_region_step steps[] = {
+      {0, 0, 0}, {1, 3, 0}, {2, 3, 1}};
+  (void)state;
+  test_program* const p = stock(96);
+  const int x = borrowed_input(p);
+  const int a = four_at(p, 0), b = four_at(p, 16), c = four_at(p, 0);
+  relu(p, x, a);
+  relu(p, a, b);
+  relu(p, x, c);
+  test_output(p, b, "b");
+  test_output(p, c, "c");
+  assert_refused(prove_steps(p, steps, 3, NULL), ETX_BAD_PLAN,
+                 "reads value '1' and instruction '2' ('aten::relu.out') "
+                 "writes value '3' at bytes 0 to 16 of arena '1'");
+}
+
 typedef struct bad_schedule {
   etx_verify_region_step steps[4];
   size_t count;
@@ -193,6 +229,8 @@ static void a_file_that_is_wrong_has_no_regions(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(branches_that_share_no_byte_may_run_together),
+      cmocka_unit_test(groups_are_compared_for_themselves),
+      cmocka_unit_test(what_a_region_reads_is_not_overwritten),
       cmocka_unit_test(schedules_agree_with_the_file_and_themselves),
       cmocka_unit_test(steps_of_one_region_run_in_order),
       cmocka_unit_test(methods_with_jumps_have_no_groups),

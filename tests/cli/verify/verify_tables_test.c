@@ -7,11 +7,6 @@
 #include "format/pte/reserved_names.h"
 #include "format/source_map/source_map.h"
 
-static void refuse_as(test_program* p, etx_status status, const char* part) {
-  assert_refused(etx_verify_program(test_file(p), NULL, &diag), status, part);
-  test_program_end(p);
-}
-
 // ---- damaged tables ----
 
 static void damaged_tables_are_refused(void** state) {

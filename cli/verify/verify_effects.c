@@ -146,9 +146,6 @@ etx_status etx_verify_effects_init(etx_verify_effects* effects,
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_pte_instruction* const at = &m->steps[s].instruction;
     size_t count = at->argument_count;
-    if (at->kind != ETX_PTE_KERNEL_CALL && at->kind != ETX_PTE_DELEGATE_CALL) {
-      continue;
-    }
     for (size_t i = 0; i < at->argument_count; ++i) {
       const etx_pte_value value =
           etx_pte_value_at(&m->plan, (size_t)at->arguments[i]);

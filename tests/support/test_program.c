@@ -12,7 +12,7 @@ enum {
   MAX_ITEMS = 256,
   MAX_PORTS = 40,
   MAX_VIEWS = 160,
-  MAX_PLACES = 32,
+  MAX_PLACES = 100,
   MAX_DATA = 32,
   MAX_CHAINS = 4,
   MAX_ARENAS = 6,

@@ -135,6 +135,67 @@ static void blocks_of_late_values_must_be_apart(void** state) {
   }
 }
 
+// More blocks than bits of a word, written before a jump.
+static void many_blocks_must_be_apart(void** state) {
+  (void)state;
+  enum { MANY = 70 };
+  for (int first = 2; first < MANY; first += 61) {
+    for (int apart = 0; apart < 2; ++apart) {
+      test_program* const p = start(16 * MANY).p;
+      const uint32_t symbol = test_symbol(p, "s", 1, 4);
+      const int x =
+          test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+      test_dim(p, 0, 0, symbol, 1, 0);
+      const int c =
+          test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+      const int y = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+      int values[MANY];
+      for (int i = 0; i < MANY; ++i)
+        values[i] = varying_at(p, 16u * (unsigned)i);
+      for (int i = 0; i < MANY - 1; ++i) relu(p, x, values[i]);
+      test_jump_false(p, c, MANY);
+      relu(p, x, values[MANY - 1]);
+      add(p, values[first], values[MANY - 1], y);
+      test_jump_false(p, c, MANY);
+      test_output(p, y, "y");
+      for (int i = 0; i < MANY; ++i) {
+        const bool is_wrong = i == MANY - 1 && !apart;
+        test_place(p, values[i], 0, 16u * (unsigned)(is_wrong ? first : i), 16);
+      }
+      if (apart) {
+        accept(p);
+      } else {
+        refuse(p, "the two share bytes in layout '1'");
+      }
+    }
+  }
+}
+
+// What an iteration writes before it reads it is not in use at its start.
+static void an_iteration_may_use_the_bytes_of_the_one_before(void** state) {
+  (void)state;
+  test_program* const p = start(64).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  const int more =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "more");
+  const int a = varying_at(p, 0), b = varying_at(p, 16), c = varying_at(p, 0);
+  const int y = varying_at(p, 32);
+  relu(p, x, a);
+  relu(p, a, b);
+  relu(p, b, c);
+  relu(p, c, y);
+  test_jump_false(p, more, 0);
+  test_output(p, y, "y");
+  test_place(p, a, 0, 32, 16);
+  test_place(p, b, 0, 0, 16);
+  test_place(p, c, 0, 40, 16);
+  test_place(p, y, 0, 64, 16);
+  accept(p);
+}
+
 // An operator that may work in place reads and writes the same block.
 static void blocks_that_start_together_are_in_place(void** state) {
   (void)state;
@@ -499,6 +560,8 @@ int main(void) {
       cmocka_unit_test(blocks_are_in_use_along_jumps),
       cmocka_unit_test(blocks_in_use_together_must_be_apart),
       cmocka_unit_test(blocks_of_late_values_must_be_apart),
+      cmocka_unit_test(many_blocks_must_be_apart),
+      cmocka_unit_test(an_iteration_may_use_the_bytes_of_the_one_before),
       cmocka_unit_test(blocks_that_start_together_are_in_place),
       cmocka_unit_test(views_stay_in_their_blocks),
       cmocka_unit_test(a_block_is_needed_as_a_whole),

@@ -249,23 +249,33 @@ static void a_concatenation_may_count_its_dimension_from_the_end(void** state) {
 // Along a dimension behind others that have one element.
 static void a_concatenation_may_have_leading_dimensions_of_one(void** state) {
   (void)state;
-  test_program* const p = start(64).p;
-  const test_sizes row = SIZES(1, 8);
-  const int x = test_input(p, test_dynamic(p, test_borrowed(p, F32, row)), "x");
-  const int whole = test_dynamic(p, test_scratch(p, F32, SIZES(1, 16), 0));
-  const int first = test_dynamic(p, test_scratch(p, F32, row, 0));
-  const int second = test_dynamic(p, test_scratch(p, F32, row, 32));
-  const int one = test_int(p, 1), size = test_int(p, 8), none = test_none(p);
-  const int sizes = test_ints(p, ARGS(one, size));
-  test_call(p, "aten::sym_size", "int", ARGS(x, one, size));
-  test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
-  test_call(p, "etx::part_after", "default", ARGS(whole, first, sizes, second));
-  relu(p, x, first);
-  relu(p, x, second);
-  test_call(p, "aten::cat", "out",
-            ARGS(test_tensors(p, ARGS(first, second)), one, whole, whole));
-  test_output(p, whole, "z");
-  accept(p);
+  for (int32_t lead = 1; lead <= 2; ++lead) {
+    test_program* const p = start(64).p;
+    const test_sizes row = SIZES(lead, 8 / lead);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, row)), "x");
+    const int whole =
+        test_dynamic(p, test_scratch(p, F32, SIZES(lead, 16 / lead), 0));
+    const int first = test_dynamic(p, test_scratch(p, F32, row, 0));
+    const int second = test_dynamic(p, test_scratch(p, F32, row, 32));
+    const int one = test_int(p, 1), size = test_int(p, 8 / lead);
+    const int none = test_none(p);
+    const int sizes = test_ints(p, ARGS(test_int(p, lead), size));
+    test_call(p, "aten::sym_size", "int", ARGS(x, one, size));
+    test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
+    test_call(p, "etx::part_after", "default",
+              ARGS(whole, first, sizes, second));
+    relu(p, x, first);
+    relu(p, x, second);
+    test_call(p, "aten::cat", "out",
+              ARGS(test_tensors(p, ARGS(first, second)), one, whole, whole));
+    test_output(p, whole, "z");
+    if (lead == 1) {
+      accept(p);
+    } else {
+      refuse(p, "shares bytes with argument value");
+    }
+  }
 }
 
 // Parts that do not lie one after the other, parts that do not fill the whole,

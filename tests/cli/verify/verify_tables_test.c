@@ -533,6 +533,28 @@ static void names_of_states_fill_a_row_or_are_none(void** state) {
   accept(none.p);
 }
 
+// The letters of the next row are not those of a name.
+static void names_of_states_end_with_their_row(void** state) {
+  static const char names[2][4] = {{'l', 'o', 'n', 'g'}, {'w', 'i', 'd', 'e'}};
+  static const int64_t rows[2][6] = {{2, 0, 0, 16, 16, 4},
+                                     {2, 0, 16, 16, 16, 4}};
+  (void)state;
+  const small s = start_with_state(0, 32);
+  test_state_row(s.p, "long", F32, SIZES(4), 0, 0);
+  test_state_row(s.p, "wide", F32, SIZES(4), 16, 0);
+  test_method(s.p, ETX_METHOD_BUFFER_NAMES);
+  test_output(s.p,
+              test_constant(s.p, ETX_DTYPE_UINT8, SIZES(2, 4),
+                            test_data(s.p, names, sizeof names)),
+              "names");
+  test_method(s.p, ETX_METHOD_BUFFER_PLAN);
+  test_output(s.p,
+              test_constant(s.p, ETX_DTYPE_INT64, SIZES(2, 6),
+                            test_data(s.p, rows, sizeof rows)),
+              "plan");
+  accept(s.p);
+}
+
 static void numbers_of_states_are_integers(void** state) {
   (void)state;
   const small s = start_with_state(0, 32);
@@ -591,6 +613,7 @@ int main(void) {
       cmocka_unit_test(stable_outputs_of_two_memories_are_apart),
       cmocka_unit_test(states_that_start_together_are_refused),
       cmocka_unit_test(names_of_states_fill_a_row_or_are_none),
+      cmocka_unit_test(names_of_states_end_with_their_row),
       cmocka_unit_test(numbers_of_states_are_integers),
       cmocka_unit_test(layout_methods_name_every_state),
       cmocka_unit_test(layout_methods_of_stock_files_tell_of_known_states),

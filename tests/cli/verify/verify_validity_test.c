@@ -19,6 +19,14 @@ static void an_input_overwritten_by_another_one_is_named(void** state) {
          "bytes");
 }
 
+static void a_method_without_instructions_returns_its_inputs(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  borrowed_input(p);
+  test_output(p, test_borrowed(p, F32, SIZES(4)), "y");
+  refuse(p, "the method returns value '1', but nothing has written it");
+}
+
 static void one_value_may_be_two_inputs(void** state) {
   (void)state;
   const small s = start(48);
@@ -555,6 +563,7 @@ static void results_that_share_bytes_are_both_lost(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_input_overwritten_by_another_one_is_named),
+      cmocka_unit_test(a_method_without_instructions_returns_its_inputs),
       cmocka_unit_test(one_value_may_be_two_inputs),
       cmocka_unit_test(a_mutable_input_is_valid_at_the_end),
       cmocka_unit_test(a_state_is_valid_at_the_end),

@@ -289,6 +289,7 @@ static void stock_files_are_opened(void** state) {
       fail_msg("%s: %s", expected->name, diag.text);
     }
     assert_int_equal(pte.header_length, expected->header_length);
+    assert_int_equal(pte.has_header, expected->header_length > 0);
     assert_int_equal(etx_pte_plan_count(&pte), 1);
     assert_true(etx_pte_plan_find(&pte, etx_text_of("forward"), &plan));
     assert_int_equal(etx_pte_value_count(&plan), expected->value_count);

@@ -243,6 +243,48 @@ static void a_rank_is_that_which_the_operator_makes(void** state) {
   refuse(s.p, "value '0' has rank 2, expected 1 by the shape rule");
 }
 
+// Also of a call behind others; a report counts what was proved.
+static void every_call_has_the_sizes_that_it_makes(void** state) {
+  (void)state;
+  for (int32_t size = 3; size <= 4; ++size) {
+    test_program* const p = start(64).p;
+    const int x = borrowed_input(p), a = four_at(p, 0);
+    const int y = test_scratch(p, F32, SIZES(size), 16);
+    test_int(p, 1);
+    relu(p, x, a);
+    relu(p, a, y);
+    test_output(p, y, "y");
+    if (size == 3) {
+      refuse(p, "size '0' of value '2' is 3, expected 4");
+      continue;
+    }
+    etx_verify_report report;
+    assert_ok(etx_verify_program(test_file(p), &report, &diag));
+    assert_int_equal(report.method_count, 1);
+    assert_int_equal(report.value_count, 3);
+    assert_int_equal(report.instruction_count, 2);
+    test_program_end(p);
+  }
+}
+
+static void a_condition_is_read(void** state) {
+  (void)state;
+  for (int written = 0; written < 2; ++written) {
+    test_program* const p = start(64).p;
+    const int x = borrowed_input(p), y = four_at(p, 0);
+    const int c = test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES);
+    if (written) test_input(p, c, "c");
+    relu(p, x, y);
+    test_jump_false(p, c, 2);
+    test_output(p, y, "y");
+    if (written) {
+      accept(p);
+    } else {
+      refuse(p, "reads value '2', but");
+    }
+  }
+}
+
 static void a_call_that_no_rule_takes_is_refused_in_files_of_etx(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
@@ -503,6 +545,8 @@ int main(void) {
       cmocka_unit_test(an_unknown_operator_is_named_without_an_overload),
       cmocka_unit_test(outputs_are_tensors),
       cmocka_unit_test(a_rank_is_that_which_the_operator_makes),
+      cmocka_unit_test(every_call_has_the_sizes_that_it_makes),
+      cmocka_unit_test(a_condition_is_read),
       cmocka_unit_test(a_call_that_no_rule_takes_is_refused_in_files_of_etx),
       cmocka_unit_test(shape_rules_read_arguments_of_every_kind),
       cmocka_unit_test(a_result_takes_the_bytes_of_equal_elements),

@@ -496,6 +496,8 @@ static void a_message_says_what_the_head_has(void** state) {
   assert_int_equal(verify_copy(good, 7, &diag), ETX_BAD_FILE);
   assert_says(&diag, "the buffer has 7 bytes, at least 8 are needed");
   assert_int_equal(diag.offset, 0);
+  assert_int_equal(verify_copy(good, 8, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "a reference points to byte 20 of 8");
 }
 
 static void a_buffer_has_at_most_2_gigabytes(void** state) {

@@ -86,6 +86,9 @@ static void tensors_have_types_sizes_and_locations(void** state) {
   assert_int_equal(tensor.memory_id, 1);
   assert_int_equal(tensor.memory_offset, 32);
   assert_int_equal(tensor.name.size, 0);
+  assert_int_equal(tensor.device_type, 0);
+  assert_int_equal(tensor.device_index, 0);
+  assert_int_equal(tensor.location, 0);
   assert_int_equal(etx_pte_tensor_numel(&tensor), 6);
   assert_int_equal(etx_pte_tensor_bytes(&tensor), 24);
   tensor = etx_pte_value_at(&f->plan, SAMPLE_STATE).as.tensor;
@@ -238,6 +241,10 @@ static void totals_are_those_that_a_count_gives(void** state) {
   etx_pte_plan_totals(&f->plan, &totals);
   assert_int_equal(totals.tensors, 6);
   assert_int_equal(totals.items, 3 + 2 + 3 + 5 + 2);
+  // Dynamic dimensions count twice.
+  assert_int_equal(totals.dims, ETX_DYNAMIC ? 8 + 2 : 8);
+  assert_int_equal(totals.dynamic_dims, ETX_DYNAMIC ? 2 : 0);
+  assert_int_equal(totals.without_bytes, ETX_DYNAMIC ? 1 : 0);
   for (size_t i = 0; i < 3; ++i) assert_counted(&f->pte, i);
   for (size_t i = 0; i < METHODS; ++i) {
     plans[i] = content.plans[i % 2 == 0 ? 0 : 2];

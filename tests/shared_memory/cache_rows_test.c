@@ -536,6 +536,11 @@ static void a_damaged_prefix_is_not_restored(void** state) {
   seal(&p);
   assert_not_restored(&f, &p, "has version 3, expected 1 or 2");
   p.bytes[8] = 2;
+  p.bytes[11] = 1;
+  seal(&p);
+  assert_not_restored(&f, &p, "has version 16777218, expected 1 or 2");
+  p.bytes[11] = 0;
+  p.bytes[8] = 2;
   seal(&p);
   assert_int_equal(restore(&f, &p), ETX_OK);
   end(&f);

@@ -31,6 +31,9 @@
 #define ETX_BUILT_DTYPES UINT32_MAX
 #endif
 
+// True if kernels of this build support all types.
+enum { ETX_KNOWS_ALL_TYPES = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX };
+
 // The bit of a type in a set of types.
 #define ETX_DTYPE_BIT(NAME) (UINT32_C(1) << ETX_DTYPE_##NAME)
 // True if the set has both types.

@@ -34,14 +34,15 @@ double etx_call_real(const etx_call* call, size_t index) {
   }
 }
 
-// Name of a schema argument, for messages.
+// Name of an argument, for messages. A slot behind those of the schema is the
+// result.
 static etx_text argument_name(const etx_call* call, size_t index) {
   etx_argument_cursor cursor = etx_argument_first(call->op->arguments);
-  etx_argument argument = {.name = {"result", 6}};
-  for (size_t i = 0; i <= index; ++i) {
-    if (!etx_argument_next(&cursor, &argument)) break;
+  etx_argument argument;
+  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
+    if (i == index) return argument.name;
   }
-  return argument.name;
+  return (etx_text){"result", 6};
 }
 
 etx_status(etx_call_refuse)(const etx_call* call, etx_status status,
@@ -56,9 +57,8 @@ etx_status(etx_call_refuse)(const etx_call* call, etx_status status,
                        call->op->name, point, call->op->overload);
 }
 
-etx_status etx_argument_check_built(etx_text argument, etx_dtype dtype,
-                                    const etx_op* op, etx_diag* diag) {
-  if (etx_dtype_is_built(dtype)) return ETX_OK;
+etx_status etx_argument_refuse_dtype(etx_text argument, etx_dtype dtype,
+                                     const etx_op* op, etx_diag* diag) {
   const char* point = op->overload[0] == '\0' ? "" : ".";
   return etx_diag_fail(
       diag, ETX_UNSUPPORTED,
@@ -68,17 +68,16 @@ etx_status etx_argument_check_built(etx_text argument, etx_dtype dtype,
       etx_dtype_name(dtype));
 }
 
-static etx_status check_built(const etx_call* call, size_t index,
-                              const etx_value* value) {
+static inline etx_status check_built(const etx_call* call, size_t index,
+                                     const etx_value* value) {
   if (value == NULL || value->kind != ETX_VALUE_TENSOR) return ETX_OK;
   const etx_dtype dtype = value->as.tensor.dtype;
   if (etx_dtype_is_built(dtype)) return ETX_OK;
-  return etx_argument_check_built(argument_name(call, index), dtype, call->op,
-                                  call->diag);
+  return etx_argument_refuse_dtype(argument_name(call, index), dtype, call->op,
+                                   call->diag);
 }
 
-etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call) {
-  if (ETX_DYNAMIC) call->run = NULL;  // see etx_call_is_again
+static inline etx_status check_types(const etx_call* call) {
   for (size_t i = 0; i < call->argument_count; ++i) {
     const etx_value* value = call->arguments[i];
     ETX_TRY(check_built(call, i, value));
@@ -88,6 +87,12 @@ etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call) {
       ETX_TRY(check_built(call, i, value->as.tensors.items[k]));
     }
   }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call) {
+  if (ETX_DYNAMIC) call->run = NULL;  // see etx_call_is_again
+  if (!ETX_KNOWS_ALL_TYPES) ETX_TRY(check_types(call));
   return kernel->prepare(call);
 }
 

@@ -174,8 +174,8 @@ bool etx_kernel_is_left_out(const etx_kernel* kernel);
 
 // Refuses a type that this build leaves out (ETX_UNSUPPORTED), with the name of
 // the argument that has it and what to build with.
-etx_status etx_argument_check_built(etx_text argument, etx_dtype dtype,
-                                    const etx_op* op, etx_diag* diag);
+etx_status etx_argument_refuse_dtype(etx_text argument, etx_dtype dtype,
+                                     const etx_op* op, etx_diag* diag);
 
 // Arguments by schema position. The kind was checked against the schema when
 // the method was loaded, so these assert.

@@ -78,14 +78,18 @@ static const char* const expected_texts[] = {
     [ETX_ARGUMENT_DEVICE] = "no device",
 };
 
-static etx_status check_built(const etx_pte_plan* plan, size_t index,
+static inline etx_status check_built(const etx_pte_plan* plan, size_t index,
                               const etx_argument* argument, const etx_op* op,
                               etx_diag* diag) {
-  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return ETX_OK;
+  if (ETX_KNOWS_ALL_TYPES ||
+      etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) {
+    return ETX_OK;
+  }
   etx_pte_value value;
   etx_pte_value_read(plan, index, &value);
-  return etx_argument_check_built(argument->name, value.as.tensor.dtype, op,
-                                  diag);
+  if (etx_dtype_is_built(value.as.tensor.dtype)) return ETX_OK;
+  return etx_argument_refuse_dtype(argument->name, value.as.tensor.dtype, op,
+                                   diag);
 }
 
 // Checks the items of a list: those of an IntList are Ints, and a list of
@@ -111,7 +115,9 @@ static etx_status check_items(const etx_pte_plan* plan,
     const int32_t index = list->as.tensors.items[i];
     if (index >= 0 &&
         etx_pte_value_kind(plan, (size_t)index) == ETX_PTE_TENSOR) {
-      ETX_TRY(check_built(plan, (size_t)index, argument, op, diag));
+      if (!ETX_KNOWS_ALL_TYPES) {
+        ETX_TRY(check_built(plan, (size_t)index, argument, op, diag));
+      }
       continue;
     }
     if (argument->type != ETX_ARGUMENT_TENSORS) continue;

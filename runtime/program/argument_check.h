@@ -12,10 +12,7 @@
 
 // ETX_CHECKS_ARGUMENTS is false in a build without a verifier whose kernels
 // have all types.
-enum {
-  ETX_KNOWS_ALL_TYPES = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX,
-  ETX_CHECKS_ARGUMENTS = ETX_VERIFIER || !ETX_KNOWS_ALL_TYPES
-};
+enum { ETX_CHECKS_ARGUMENTS = ETX_VERIFIER || !ETX_KNOWS_ALL_TYPES };
 
 // Checks the number of value indices and the kinds of arguments and return
 // slot. ETX_BAD_FILE: one is wrong; ETX_UNSUPPORTED: this build leaves out the

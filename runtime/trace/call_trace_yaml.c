@@ -2,6 +2,7 @@
 // order of their texts, and each next one is found by going over all marks
 // again.
 
+#include "format/base/reachability.h"
 #include "runtime/program/build_features.h"
 #include "runtime/trace/traced_calls.h"
 #include "runtime/trace/kernel_key.h"
@@ -89,10 +90,10 @@ static bool next_key(const trace_writer* w, etx_pte_operator op,
     etx_pte_instruction call;
     while (etx_traced_calls_next(w->traces[i], &cursor, &call)) {
       etx_kernel_key at;
-      if (compare_operators(operator_of(&cursor, &call), op) != 0 ||
-          !etx_kernel_key_of(cursor.plan, &call, &at)) {
-        continue;
-      }
+      if (compare_operators(operator_of(&cursor, &call), op) != 0) continue;
+      // The calls of a loaded method have the arguments of their operators.
+      const bool has_key = etx_kernel_key_of(cursor.plan, &call, &at);
+      if (ETX_NEVER(!has_key)) continue;
       const etx_text text = etx_kernel_key_text(&at);
       if (etx_text_compare(text, etx_kernel_key_text(key)) <= 0) continue;
       if (is_found && etx_text_compare(text, etx_kernel_key_text(&best)) >= 0) {
@@ -175,14 +176,16 @@ static void put_methods(trace_writer* w) {
 
 // A run loads the variants of a method, so their features count, too. They are
 // those of the method: a variant has the same program with some sizes fixed.
-static etx_status put_features(trace_writer* w) {
+static void put_features(trace_writer* w) {
   uint32_t features = 0;
   for (size_t i = 0; i < w->count; ++i) {
     const etx_method* const method = w->traces[i]->method;
     uint32_t needed = 0;
     if (!etx_traced_calls_exist(w->traces[i])) continue;
-    ETX_TRY(
-        etx_build_features_of(method->program, &method->plan, &needed, NULL));
+    // A loaded method has no more unplanned outputs than may be counted.
+    const etx_status status =
+        etx_build_features_of(method->program, &method->plan, &needed, NULL);
+    if (ETX_NEVER(status != ETX_OK)) w->status = status;
     features |= needed;
   }
   put(w, features == 0 ? "build_features: []\n" : "build_features:\n");
@@ -192,14 +195,13 @@ static etx_status put_features(trace_writer* w) {
     put(w, etx_build_feature_name((etx_build_feature)i));
     put(w, "\n");
   }
-  return ETX_OK;
 }
 
 etx_status etx_call_trace_write(const etx_call_trace* const* traces,
                                 size_t count, etx_text file,
                                 const etx_sink* sink) {
   trace_writer w = {traces, count, file, sink, ETX_OK};
-  ETX_TRY(put_features(&w));
+  put_features(&w);
   put(&w, "custom_classes: []\n");
   put_methods(&w);
   put_kernels(&w);

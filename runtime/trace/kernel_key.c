@@ -1,8 +1,8 @@
 #include "runtime/trace/kernel_key.h"
 
+// Types and dimensions are below 100.
 static void put_number(etx_kernel_key* key, unsigned number) {
-  if (number >= 100) key->text[key->size++] = (char)('0' + number / 100);
-  if (number >= 10) key->text[key->size++] = (char)('0' + number / 10 % 10);
+  if (number >= 10) key->text[key->size++] = (char)('0' + number / 10);
   key->text[key->size++] = (char)('0' + number % 10);
 }
 

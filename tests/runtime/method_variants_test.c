@@ -5,6 +5,7 @@
 #include "runtime/variants.h"
 
 #include "runtime/pool/instance_pool.h"
+#include "runtime/trace/call_trace.h"
 #include "tests/support/assert_message.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
@@ -214,6 +215,75 @@ static void observers_see_variants(void** state) {
   etx_method_observe(&f.method, NULL);
   run(&f, 1, 1.5f);
   assert_int_equal(calls, 2);
+  end(&f);
+}
+
+typedef struct written {
+  char text[4096];
+  size_t size;
+} written;
+
+static etx_status append(void* context, etx_bytes bytes) {
+  written* const w = context;
+  assert_true(w->size + bytes.size < sizeof w->text);
+  memcpy(w->text + w->size, bytes.data, bytes.size);
+  w->size += bytes.size;
+  w->text[w->size] = '\0';
+  return ETX_OK;
+}
+
+// True if the trace has the operators named: n for neg, a for abs, f for floor.
+static bool trace_has(const etx_call_trace* trace, const char* letters) {
+  written w = {.size = 0};
+  const etx_sink sink = {append, &w};
+  assert_ok(etx_call_trace_write(&trace, 1, etx_text_of("a.pte"), &sink));
+  return (strstr(w.text, "aten::neg.out") != NULL) ==
+             (strchr(letters, 'n') != NULL) &&
+         (strstr(w.text, "aten::abs.out") != NULL) ==
+             (strchr(letters, 'a') != NULL) &&
+         (strstr(w.text, "aten::floor.out") != NULL) ==
+             (strchr(letters, 'f') != NULL);
+}
+
+// A trace has the calls of the variants that ran.
+static void a_trace_marks_the_variant_that_ran(void** state) {
+  variants_fixture f;
+  uint8_t marks[8];
+  etx_call_trace trace;
+  (void)state;
+  start(&f);
+  assert_ok(etx_call_trace_start(&trace, &f.method,
+                                 (etx_bytes_mut){marks, sizeof marks}, &diag));
+  assert_true(trace_has(&trace, ""));
+  run(&f, 2, -2.0f);
+  assert_true(trace_has(&trace, "f"));
+  run(&f, 1, 1.5f);
+  assert_true(trace_has(&trace, "fa"));
+  run(&f, 8, 1.5f);
+  assert_true(trace_has(&trace, "fan"));
+  etx_call_trace_stop(&trace);
+  end(&f);
+}
+
+// Variants that are loaded after the trace was started have no marks in it.
+static void a_trace_leaves_out_variants_that_came_later(void** state) {
+  variants_fixture f;
+  uint8_t marks[8];
+  etx_call_trace trace;
+  (void)state;
+  f.p = program_with_variants();
+  open_and_load(&f, NULL);
+  assert_int_equal(etx_call_trace_needed(&f.method), 1);
+  assert_ok(etx_call_trace_start(&trace, &f.method, (etx_bytes_mut){marks, 1},
+                                 &diag));
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  marks[1] = 0xa5;
+  run(&f, 1, 1.5f);
+  assert_true(trace_has(&trace, ""));
+  run(&f, 8, 1.5f);
+  assert_true(trace_has(&trace, "n"));
+  assert_int_equal(marks[1], 0xa5);
+  etx_call_trace_stop(&trace);
   end(&f);
 }
 
@@ -427,6 +497,8 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, a_method_without_its_variants_runs_itself),
       unit_test_with(ETX_DYNAMIC, a_variant_that_does_not_fit_is_passed_over),
       unit_test_with(ETX_DYNAMIC, observers_see_variants),
+      unit_test_with(ETX_DYNAMIC, a_trace_marks_the_variant_that_ran),
+      unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_variants_that_came_later),
       unit_test_with(ETX_DYNAMIC, sizes_out_of_bounds_are_refused_as_before),
       unit_test_with(ETX_DYNAMIC, every_smaller_block_is_refused),
       unit_test_with(ETX_DYNAMIC, a_variant_unlike_its_method_is_refused),

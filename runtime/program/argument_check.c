@@ -1,5 +1,6 @@
 #include "runtime/program/argument_check.h"
 
+#include "format/base/reachability.h"
 #include "runtime/kernel.h"
 
 static const char* const kind_names[] = {
@@ -7,9 +8,10 @@ static const char* const kind_names[] = {
     "double",      "tensor",    "string",      "int list",
     "double list", "bool list", "tensor list", "optional tensor list"};
 
+// Opening a file has verified the kinds of its values.
 static const char* kind_name(etx_pte_kind kind) {
   const size_t count = sizeof kind_names / sizeof kind_names[0];
-  return (size_t)kind < count ? kind_names[kind] : kind_names[0];
+  return ETX_ALWAYS((size_t)kind < count) ? kind_names[kind] : kind_names[0];
 }
 
 void etx_value_from_scalar(const etx_pte_value* from, etx_value* out) {
@@ -92,25 +94,13 @@ static inline etx_status check_built(const etx_pte_plan* plan, size_t index,
                                    diag);
 }
 
-// Checks the items of a list: those of an IntList are Ints, and a list of
-// tensors may have None only if the schema has "Tensor?[]".
+// Checks the items of a list of tensors, which may have None only if the schema
+// has "Tensor?[]". Opening a file has verified that those of an IntList are
+// Ints.
 static etx_status check_items(const etx_pte_plan* plan,
                               const etx_pte_value* list,
                               const etx_argument* argument, const etx_op* op,
                               etx_diag* diag) {
-  if (list->kind == ETX_PTE_INT_LIST) {
-    for (size_t i = 0; i < list->as.integers.count; ++i) {
-      const etx_pte_kind kind =
-          etx_pte_value_kind(plan, (size_t)list->as.integers.items[i]);
-      if (kind == ETX_PTE_INT) continue;
-      return etx_diag_fail(diag, ETX_BAD_FILE,
-                           "item %z of argument '%t' of '%s' is %s, expected "
-                           "an int",
-                           i, argument->name, op->name,
-                           kind_name(kind));
-    }
-    return ETX_OK;
-  }
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const int32_t index = list->as.tensors.items[i];
     if (index >= 0 &&
@@ -139,8 +129,7 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
                          argument->name, op->name, kind_name(kind),
                          expected_texts[argument->type]);
   }
-  if (kind == ETX_PTE_INT_LIST || kind == ETX_PTE_TENSOR_LIST ||
-      kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
+  if (kind == ETX_PTE_TENSOR_LIST || kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
     const etx_pte_value list = etx_pte_value_at(plan, (size_t)index);
     return check_items(plan, &list, argument, op, diag);
   }

@@ -43,9 +43,14 @@ etx_status etx_cells_check(const etx_kernel_table* table,
                            const etx_kernel* kernel, const etx_pte_plan* plan,
                            const etx_pte_instruction* instruction,
                            etx_diag* diag) {
-  if (kernel == NULL) return ETX_OK;
+  // The runtime itself makes views.
+  if (kernel == NULL || etx_op_makes_view(kernel->op)) return ETX_OK;
   if (table->cells == NULL) return check_no_cells(kernel->op, diag);
   const uint32_t missing = etx_instruction_dtypes(plan, instruction) &
                            ~table->cells->dtypes[kernel - table->kernels];
-  return missing == 0 ? ETX_OK : etx_diag_note(diag, ETX_UNSUPPORTED);
+  if (missing == 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                       "'%s' is called with types that the selection of this "
+                       "build does not have",
+                       kernel->op->name);
 }

@@ -64,14 +64,12 @@ static etx_pte_kind kind_at(const etx_pte_plan* plan, const etx_value* values,
                         : (etx_pte_kind)(values[index].kind + 1);
 }
 
-// True if all items of a list are ints, or tensors for a list of tensors.
+// True if all items of a list of tensors are tensors.
 static bool items_fit(const etx_pte_plan* plan, const etx_value* values,
                       const etx_pte_value* list) {
-  const etx_pte_kind expected =
-      list->kind == ETX_PTE_INT_LIST ? ETX_PTE_INT : ETX_PTE_TENSOR;
   for (size_t i = 0; i < list->as.list.count; ++i) {
     const int64_t index = etx_pte_item_at(list, i);
-    if (index < 0 || kind_at(plan, values, (size_t)index) != expected) {
+    if (index < 0 || kind_at(plan, values, (size_t)index) != ETX_PTE_TENSOR) {
       return false;
     }
   }
@@ -90,7 +88,8 @@ bool etx_cached_operator_fits(const etx_cached_operator* known,
     const size_t index = (size_t)arguments[i];
     const etx_pte_kind kind = kind_at(plan, values, index);
     if ((known->kinds[i] >> kind & 1) == 0) return false;
-    if (!etx_pte_lists_values(kind)) continue;
+    // Opening the file has verified the items of lists of ints.
+    if (!etx_pte_lists_values(kind) || kind == ETX_PTE_INT_LIST) continue;
     // A list in the return slot has the items of an argument.
     if (i >= known->argument_count || (known->may_lack >> i & 1) != 0) continue;
     etx_pte_value list;

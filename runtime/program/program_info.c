@@ -2,6 +2,7 @@
 // constant methods.
 
 #include "format/base/build_parts.h"
+#include "format/base/reachability.h"
 #include "format/pte/reserved_names.h"
 #include "format/pte/variant_name.h"
 #include "format/tensor/layout.h"
@@ -10,19 +11,23 @@
 
 #if ETX_DYNAMIC
 
-static bool has_plan(const etx_program* program, etx_text name) {
-  etx_pte_plan plan;
-  return name.size > 0 && etx_pte_plan_find(&program->pte, name, &plan);
+// An empty name is that of no variant.
+static bool find_named(const etx_program* program, etx_text name,
+                       etx_pte_plan* out_plan) {
+  return name.size > 0 && etx_pte_plan_find(&program->pte, name, out_plan);
 }
 
 size_t etx_program_variant_count(const etx_program* program, etx_text method) {
   char buffer[ETX_VARIANT_NAME_BYTES];
+  etx_pte_plan plan;
   size_t count = 0;
   if (!program->has_blob || etx_is_variant_name(method) ||
-      !has_plan(program, method)) {
+      !find_named(program, method, &plan)) {
     return 0;
   }
-  while (has_plan(program, etx_variant_name(method, count, buffer))) ++count;
+  while (find_named(program, etx_variant_name(method, count, buffer), &plan)) {
+    ++count;
+  }
   return count;
 }
 
@@ -124,11 +129,13 @@ etx_status etx_program_variant_at(const etx_program* program, etx_text method,
                                   size_t index, etx_method_info* out_info) {
   char buffer[ETX_VARIANT_NAME_BYTES];
   etx_pte_plan plan;
-  if (index >= etx_program_variant_count(program, method) ||
-      !etx_pte_plan_find(&program->pte, etx_variant_name(method, index, buffer),
-                         &plan)) {
+  if (index >= etx_program_variant_count(program, method)) {
     return ETX_OUT_OF_RANGE;
   }
+  // It was counted, so it is there.
+  const bool is_found = etx_pte_plan_find(
+      &program->pte, etx_variant_name(method, index, buffer), &plan);
+  if (ETX_NEVER(!is_found)) return ETX_INTERNAL;
   describe(program, &plan, out_info);
   return ETX_OK;
 }
@@ -154,13 +161,12 @@ static etx_status find_described(const etx_program* program, etx_text method,
   return ETX_OK;
 }
 
-static etx_status fill_info(const etx_pte_plan* plan, int32_t value,
-                            etx_port_info* out_port) {
+static void fill_info(const etx_pte_plan* plan, int32_t value,
+                      etx_port_info* out_port) {
   memset(out_port, 0, sizeof *out_port);
   out_port->value = etx_pte_value_at(plan, (size_t)value);
   out_port->kind = out_port->value.kind;
   out_port->mutated_input = -1;
-  return ETX_OK;
 }
 
 static etx_status refuse_index(size_t index, etx_text method, const char* what,
@@ -178,7 +184,7 @@ static etx_status read_input(const etx_program* program, etx_text method,
   ETX_TRY(find_described(program, method, &plan, &blob, diag));
   const size_t count = etx_pte_input_count(&plan);
   if (index >= count) return refuse_index(index, method, "input", count, diag);
-  ETX_TRY(fill_info(&plan, etx_pte_input_at(&plan, index), out_info));
+  fill_info(&plan, etx_pte_input_at(&plan, index), out_info);
   if (blob == SIZE_MAX) {
     // In a stock file an input is mutable if an instruction writes it.
     out_info->is_mutable =
@@ -214,7 +220,7 @@ static etx_status read_output(const etx_program* program, etx_text method,
   ETX_TRY(find_described(program, method, &plan, &blob, diag));
   const size_t count = etx_pte_output_count(&plan);
   if (index >= count) return refuse_index(index, method, "output", count, diag);
-  ETX_TRY(fill_info(&plan, etx_pte_output_at(&plan, index), out_info));
+  fill_info(&plan, etx_pte_output_at(&plan, index), out_info);
   if (blob == SIZE_MAX) return ETX_OK;
   const etx_blob_output output =
       etx_blob_output_at(&program->blob, blob, index);

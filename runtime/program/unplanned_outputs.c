@@ -5,6 +5,7 @@
 
 #include "runtime/program/unplanned_outputs.h"
 
+#include "format/base/reachability.h"
 #include "format/pte/reserved_names.h"
 #include "runtime/method.h"
 
@@ -21,7 +22,7 @@ bool etx_program_arena_offsets(const etx_program* program,
     // No overflow: `end` and `bytes` are at most PTRDIFF_MAX.
     end = (end + ETX_MEMORY_ALIGNMENT - 1) &
           ~(uint64_t)(ETX_MEMORY_ALIGNMENT - 1);
-    if (bytes > PTRDIFF_MAX || end + bytes > PTRDIFF_MAX) return false;
+    if (end + bytes > PTRDIFF_MAX) return false;
     if (out_offsets != NULL) out_offsets[i] = (size_t)end;
     end += bytes;
   }
@@ -162,24 +163,22 @@ static bool is_rebound(etx_operator_cache* operators, uint32_t value) {
 static bool was_written(etx_operator_cache* operators,
                         const etx_unplanned_outputs_cursor* cursor,
                         uint32_t value) {
-  etx_unplanned_outputs_cursor earlier = {0, 0, 0, 0, 0};
-  uint32_t written = 0;
-  while (next_written(operators, &earlier, &written)) {
-    if (earlier.chain == cursor->chain &&
-        earlier.instruction == cursor->instruction &&
-        earlier.argument == cursor->argument && earlier.item == cursor->item) {
-      return false;
-    }
-    if (written == value) return true;
+  etx_unplanned_outputs_cursor first = {.examined = cursor->examined};
+  uint32_t written = NO_VALUE;
+  while (written != value) {
+    // At the latest, the write before `cursor` is found.
+    const bool is_found = next_written(operators, &first, &written);
+    if (ETX_NEVER(!is_found)) break;
   }
-  return false;
+  return memcmp(&first, cursor, sizeof first) != 0;
 }
 
+// `index` is that of a tensor: the call that writes it fits its operator.
 static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
-  if (index >= etx_pte_value_count(plan)) return false;
+  if (ETX_NEVER(index >= etx_pte_value_count(plan))) return false;
   const etx_pte_value value = etx_pte_value_at(plan, index);
-  return value.kind == ETX_PTE_TENSOR &&
-         !etx_pte_tensor_has_bytes(&value.as.tensor);
+  if (ETX_NEVER(value.kind != ETX_PTE_TENSOR)) return false;
+  return !etx_pte_tensor_has_bytes(&value.as.tensor);
 }
 
 etx_status etx_unplanned_outputs_next(const etx_program* program,

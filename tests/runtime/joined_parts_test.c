@@ -6,6 +6,7 @@
 #include "tests/support/optional_parts.h"
 #include "tests/support/test_program.h"
 #include "runtime/kernel.h"
+#include "runtime/trace/call_trace.h"
 
 static etx_diag diag;
 
@@ -97,6 +98,43 @@ static void parts_of_a_result_are_computed_in_it(void** state) {
   end(&f);
 }
 
+static etx_status append(void* context, etx_bytes bytes) {
+  char* const text = context;
+  const size_t size = strlen(text);
+  assert_true(size + bytes.size < 8192);
+  memcpy(text + size, bytes.data, bytes.size);
+  text[size + bytes.size] = '\0';
+  return ETX_OK;
+}
+
+// A trace has the call that joins in place, although no kernel runs. Without
+// elements it has what only sets sizes.
+static void a_trace_has_what_need_not_run(void** state) {
+  (void)state;
+  for (int32_t n = 0; n < 2; ++n) {
+    parts_fixture f;
+    float x[1] = {1};
+    uint8_t marks[8];
+    char text[8192] = "";
+    etx_call_trace trace;
+    start_joined(&f, 0);
+    assert_ok(load(&f));
+    assert_ok(etx_call_trace_start(
+        &trace, &f.loaded.method, (etx_bytes_mut){marks, sizeof marks}, &diag));
+    set_floats(&f, 0, x, n);
+    set_floats(&f, 1, x, n);
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const etx_call_trace* const all[] = {&trace};
+    const etx_sink sink = {append, text};
+    assert_ok(etx_call_trace_write(all, 1, etx_text_of("a.pte"), &sink));
+    assert_non_null(strstr(text, "aten::empty.out"));
+    assert_int_equal(strstr(text, "aten::cat.out") != NULL, n == 1);
+    assert_int_equal(strstr(text, "aten::relu.out") != NULL, n == 1);
+    etx_call_trace_stop(&trace);
+    end(&f);
+  }
+}
+
 static void parts_at_one_place_are_refused(void** state) {
   (void)state;
   parts_fixture f;
@@ -121,6 +159,7 @@ static void a_part_behind_itself_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, parts_of_a_result_are_computed_in_it),
+      unit_test_with(ETX_DYNAMIC, a_trace_has_what_need_not_run),
       unit_test_with(ETX_DYNAMIC && ETX_VERIFIER,
                      parts_at_one_place_are_refused),
       unit_test_with(ETX_CONTROL_FLOW, a_part_behind_itself_is_refused),

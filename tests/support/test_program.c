@@ -362,6 +362,10 @@ static int32_t operator_index(method_builder* m, const char* name,
   return (int32_t)at;
 }
 
+void test_operator(test_program* p, const char* name, const char* overload) {
+  (void)operator_index(last(p), name, overload);
+}
+
 void test_call(test_program* p, const char* name, const char* overload,
                const int* arguments, size_t count) {
   etx_pte_instruction* call = add_instruction(p, ETX_PTE_KERNEL_CALL);

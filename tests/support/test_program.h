@@ -87,6 +87,8 @@ int test_shown(test_program* p, int value, const char* name, int input);
 // Instructions.
 void test_call(test_program* p, const char* name, const char* overload,
                const int* arguments, size_t count);
+// Lists an operator that no instruction calls.
+void test_operator(test_program* p, const char* name, const char* overload);
 void test_move(test_program* p, int from, int to);
 void test_jump_false(test_program* p, int condition, int destination);
 void test_release(test_program* p, int value);

@@ -2,6 +2,7 @@
 
 #include "runtime/trace/call_trace.h"
 
+#include "runtime/trace/kernel_key.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/optional_parts.h"
@@ -381,6 +382,31 @@ static void several_methods_are_written_together(void** state) {
   end(&g);
 }
 
+// A list of None alone has no entry. A call with more arguments than any
+// operator has no key.
+static void a_call_without_tensors_has_an_empty_key(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  test_method(p, "forward");
+  const int none = test_none(p);
+  test_call(
+      p, "my::own", "",
+      ARGS(test_optional_tensors(p, ARGS(-1, none)), none, test_int(p, 1)));
+  etx_program program;
+  etx_pte_plan plan;
+  etx_kernel_key key;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
+  etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
+  assert_true(etx_kernel_key_of(&plan, &call, &key));
+  assert_true(etx_text_is(etx_kernel_key_text(&key), "v1"));
+  call.argument_count = ETX_MAX_ARGUMENTS + 2;
+  assert_false(etx_kernel_key_of(&plan, &call, &key));
+  test_program_end(p);
+}
+
 static etx_status fail_later(void* context, etx_bytes bytes) {
   size_t* const left = context;
   (void)bytes;
@@ -435,6 +461,7 @@ int main(void) {
       cmocka_unit_test(rows_are_in_order),
       cmocka_unit_test(lists_have_the_entry_of_their_first_tensor),
       unit_test_with(ETX_CONTROL_FLOW, several_methods_are_written_together),
+      cmocka_unit_test(a_call_without_tensors_has_an_empty_key),
       cmocka_unit_test(the_status_of_the_sink_is_returned),
       cmocka_unit_test(memory_below_the_stated_size_is_refused),
   };

@@ -89,10 +89,31 @@ static void calls_that_differ_from_the_schema_do_not_fit(void** state) {
   assert_false(add_fits(2, 5));
 }
 
+// A list of tensors may have None where the schema says so.
+static void none_in_a_list_fits_where_the_schema_has_it(void** state) {
+  (void)state;
+  for (int is_index = 0; is_index < 2; ++is_index) {
+    test_program* p = test_program_new();
+    test_method(p, "forward");
+    test_arenas(p, 64, 0);
+    const int x = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+    const int list = test_optional_tensors(p, ARGS(x, -1));
+    if (is_index) {
+      test_call(p, "aten::index", "Tensor_out", ARGS(x, list, x, x));
+    } else {
+      test_call(p, "aten::cat", "out", ARGS(list, test_int(p, 0), x, x));
+    }
+    test_output(p, x, "x");
+    assert_int_equal(fits(p), is_index == 1);
+    test_program_end(p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_evicted_row_is_found_again),
       cmocka_unit_test(calls_that_differ_from_the_schema_do_not_fit),
+      cmocka_unit_test(none_in_a_list_fits_where_the_schema_has_it),
   };
   return cmocka_run_group_tests_name("operator_cache", tests, NULL, NULL);
 }

@@ -197,6 +197,87 @@ static void a_key_in_two_files_is_refused(void** state) {
   test_program_end(p);
 }
 
+// The message of a refusal has the sizes; equal sizes in another order of the
+// dimensions are another tensor.
+static void a_tensor_of_another_layout_is_refused(void** state) {
+  (void)state;
+  static const uint8_t swapped[2] = {1, 0};
+  static const struct {
+    test_sizes sizes;
+    const uint8_t* dim_order;
+    etx_status status;
+  } rows[] = {{{{2, 2}, 2}, NULL, ETX_OK},
+              {{{2, 2}, 2}, swapped, ETX_BAD_FILE},
+              {{{4, 1}, 2}, NULL, ETX_BAD_FILE}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    test_datum data = weight;
+    data.sizes = rows[i].sizes;
+    data.dim_order = rows[i].dim_order;
+    test_program* p = test_program_new();
+    test_method(p, "forward");
+    test_output(
+        p, external(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2, 2)), "w"),
+        "w");
+    etx_program program = open_program(p);
+    const etx_ptd file = open_data(&first_block, &data, 1);
+    etx_diag_init(&diag);
+    assert_int_equal(etx_program_use_data(&program, &file, 1, &diag),
+                     rows[i].status);
+    if (rows[i].status != ETX_OK) {
+      assert_true(test_message_has(&diag, "in the same dimension order"));
+    }
+    test_program_end(p);
+  }
+}
+
+static void a_number_comes_from_a_data_file(void** state) {
+  (void)state;
+  test_datum data = weight;
+  data.sizes = SCALAR_SIZES;
+  data.bytes = sizeof(float);
+  test_program* p = test_program_new();
+  test_method(p, "forward");
+  const int w =
+      external(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SCALAR_SIZES), "w");
+  test_output(p, w, "w");
+  etx_program program = open_program(p);
+  const etx_ptd file = open_data(&first_block, &data, 1);
+  assert_ok(etx_program_use_data(&program, &file, 1, &diag));
+  etx_bytes bytes = {NULL, 0};
+  assert_true(program.find_data(&program, etx_text_of("w"), &bytes));
+  assert_memory_equal(bytes.data, weights, sizeof(float));
+  // Only keys that the files have are found.
+  etx_pte_tensor other = *test_tensor_of(p, w);
+  other.name = etx_text_of("v");
+  assert_false(etx_program_stored(&program, &other, &bytes));
+  test_program_end(p);
+}
+
+// A file that states more keys than the tensors of a program could be compared
+// with is refused before they are read.
+static void far_too_many_keys_are_refused(void** state) {
+  (void)state;
+  enum { KEYS = 1 << 29 };
+  test_program* p = make(1);
+  etx_program program = open_program(p);
+  const test_datum data[2] = {weight, start};
+  const etx_ptd file = open_data(&first_block, data, 2);
+  for (size_t at = 0; etx_ptd_count(&file) != KEYS; at += 4) {
+    const uint32_t keys = KEYS;
+    uint32_t before = 0;
+    assert_true(at + 4 <= file.flat_bytes);
+    memcpy(&before, first_block.bytes + at, sizeof before);
+    if (before != 2) continue;
+    memcpy(first_block.bytes + at, &keys, sizeof keys);
+    if (etx_ptd_count(&file) == KEYS) continue;
+    memcpy(first_block.bytes + at, &before, sizeof before);
+  }
+  assert_refused(etx_program_use_data(&program, &file, 1, &diag),
+                 ETX_OUT_OF_RANGE, "data files have 536870912 keys");
+  assert_int_equal(program.data_file_count, 0);
+  test_program_end(p);
+}
+
 // Data files have aligned tensors, so kernels may rely on alignment as they do
 // for constants of the program.
 static void unaligned_data_is_refused(void** state) {
@@ -255,6 +336,9 @@ int main(void) {
       cmocka_unit_test(a_missing_data_file_is_reported_with_the_key),
       cmocka_unit_test(a_file_that_does_not_fit_is_refused),
       cmocka_unit_test(a_key_in_two_files_is_refused),
+      cmocka_unit_test(a_tensor_of_another_layout_is_refused),
+      cmocka_unit_test(a_number_comes_from_a_data_file),
+      cmocka_unit_test(far_too_many_keys_are_refused),
       cmocka_unit_test(unaligned_data_is_refused),
       unit_test_with(ETX_VERIFIER, an_input_cannot_lie_in_a_data_file),
       cmocka_unit_test(an_instruction_cannot_write_to_a_data_file),

@@ -287,6 +287,34 @@ static void a_trace_leaves_out_variants_that_came_later(void** state) {
   end(&f);
 }
 
+// Nor have those that run no kernel.
+static void a_trace_leaves_out_numbers_that_came_later(void** state) {
+  variants_fixture f;
+  uint8_t marks[1];
+  etx_call_trace trace;
+  (void)state;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_method(f.p, "f", "aten::neg", 1, 8, 0);
+  test_method(f.p, "f@1");
+  test_arenas(f.p, 32, 0);
+  const int x =
+      test_input(f.p, test_borrowed(f.p, ETX_DTYPE_FLOAT32, SIZES(1)), "x");
+  test_output(f.p, test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(1), 0), "y");
+  const int n = test_int(f.p, 0);
+  for (int i = 0; i < 16; ++i) {
+    test_call(f.p, "aten::sym_size", "int", ARGS(x, test_int(f.p, 0), n));
+  }
+  open_and_load(&f, NULL);
+  assert_ok(etx_call_trace_start(&trace, &f.method, (etx_bytes_mut){marks, 1},
+                                 &diag));
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  run(&f, 8, 1.5f);
+  assert_true(trace_has(&trace, "n"));
+  etx_call_trace_stop(&trace);
+  end(&f);
+}
+
 static void sizes_out_of_bounds_are_refused_as_before(void** state) {
   variants_fixture f;
   float x[9] = {0};
@@ -499,6 +527,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, observers_see_variants),
       unit_test_with(ETX_DYNAMIC, a_trace_marks_the_variant_that_ran),
       unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_variants_that_came_later),
+      unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_numbers_that_came_later),
       unit_test_with(ETX_DYNAMIC, sizes_out_of_bounds_are_refused_as_before),
       unit_test_with(ETX_DYNAMIC, every_smaller_block_is_refused),
       unit_test_with(ETX_DYNAMIC, a_variant_unlike_its_method_is_refused),

@@ -1,0 +1,111 @@
+// The arguments of a call against the schema of its operator, item by item.
+
+#include "runtime/program/argument_check.h"
+
+#include "runtime/program.h"
+#include "tests/support/assert_status.h"
+#include "tests/support/optional_parts.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+// Values of each kind, by number.
+typedef struct kinds {
+  int tensor, none, number, boolean, real, string, ints, tensors, optionals;
+} kinds;
+
+static kinds add_kinds(test_program* p) {
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  kinds k;
+  k.tensor = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  k.none = test_none(p);
+  k.number = test_int(p, 0);
+  k.boolean = test_bool(p, true);
+  k.real = test_double(p, 1);
+  k.string = test_string(p, "text");
+  k.ints = test_ints(p, ARGS(k.number, k.number));
+  k.tensors = test_tensors(p, ARGS(k.tensor, k.tensor));
+  k.optionals = test_optional_tensors(p, ARGS(k.tensor, -1, k.none));
+  test_output(p, k.tensor, "");
+  return k;
+}
+
+// Ends `p` and returns the status of its first call.
+static etx_status check(test_program* p) {
+  etx_program program;
+  etx_pte_plan plan;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(
+      etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
+  const etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
+  const etx_pte_operator name = etx_pte_operator_at(&plan, 0);
+  const etx_op* const op = etx_op_find(name.name, name.overload);
+  assert_non_null(op);
+  etx_diag_init(&diag);
+  const etx_status status = etx_arguments_check(&plan, &call, op, &diag);
+  test_program_end(p);
+  return status;
+}
+
+#define assert_checked(name, overload, wanted, part, ...)      \
+  do {                                                         \
+    test_program* const p = test_program_new();                \
+    const kinds k = add_kinds(p);                              \
+    test_call(p, name, overload, ARGS(__VA_ARGS__));           \
+    const etx_status found = check(p);                         \
+    if (found != (wanted) || !test_message_has(&diag, part)) { \
+      fail_msg("%s: '%s'", etx_status_name(found), diag.text); \
+    }                                                          \
+  } while (0)
+
+static void calls_of_the_schema_are_accepted(void** state) {
+  (void)state;
+  assert_checked("aten::add", "out", ETX_OK, "", k.tensor, k.tensor, k.real,
+                 k.tensor, k.tensor);
+  assert_checked("aten::cat", "out", ETX_OK, "", k.tensors, k.number, k.tensor,
+                 k.tensor);
+  assert_checked("aten::index", "Tensor_out", ETX_OK, "", k.tensor, k.optionals,
+                 k.tensor, k.tensor);
+  assert_checked("aten::sum", "IntList_out", ETX_OK, "", k.tensor, k.ints,
+                 k.boolean, k.none, k.tensor, k.tensor);
+  // The result of this one has no slot.
+  assert_checked("aten::allclose", "Tensor", ETX_OK, "", k.tensor, k.tensor,
+                 k.real, k.real, k.boolean, k.boolean, k.tensor);
+}
+
+static void others_are_refused_by_argument(void** state) {
+  (void)state;
+  assert_checked("aten::cat", "out", ETX_BAD_FILE,
+                 "argument 'dim' of 'aten::cat' is string, expected an int",
+                 k.tensors, k.string, k.tensor, k.tensor);
+  assert_checked("aten::cat", "out", ETX_BAD_FILE,
+                 "item 1 of argument 'tensors' of 'aten::cat' is not a tensor",
+                 k.optionals, k.number, k.tensor, k.tensor);
+  assert_checked("aten::index", "Tensor_out", ETX_BAD_FILE,
+                 "argument 'out' of 'aten::index' is none, expected a tensor",
+                 k.tensor, k.optionals, k.none, k.tensor);
+  assert_checked("aten::sum", "IntList_out", ETX_BAD_FILE,
+                 "argument 'keepdim' of 'aten::sum' is none, expected a bool",
+                 k.tensor, k.ints, k.none, k.none, k.tensor, k.tensor);
+  assert_checked("aten::sum", "IntList_out", ETX_BAD_FILE,
+                 "argument 'dim' of 'aten::sum' is tensor list, expected an "
+                 "int list",
+                 k.tensor, k.tensors, k.boolean, k.none, k.tensor, k.tensor);
+  assert_checked("aten::sum", "IntList_out", ETX_BAD_FILE,
+                 "return slot of 'aten::sum' is double, expected a tensor",
+                 k.tensor, k.ints, k.boolean, k.none, k.tensor, k.real);
+  assert_checked("aten::allclose", "Tensor", ETX_BAD_FILE,
+                 "call of 'aten::allclose' has 8 arguments, expected 7",
+                 k.tensor, k.tensor, k.real, k.real, k.boolean, k.boolean,
+                 k.tensor, k.tensor);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calls_of_the_schema_are_accepted),
+      cmocka_unit_test(others_are_refused_by_argument),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

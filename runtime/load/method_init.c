@@ -85,11 +85,8 @@ static etx_status check_operators(const etx_method* method,
   etx_status status = ETX_OK;
   for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
     const etx_cached_operator* known = etx_operator_cache_at(operators, i);
-    // The runtime itself makes views.
-    if (known->kernel != NULL ||
-        (known->op != NULL && etx_op_makes_view(known->op))) {
-      continue;
-    }
+    // It has a kernel, or makes a view, which the runtime does itself.
+    if (known->op != NULL) continue;
     const etx_pte_operator name = etx_pte_operator_at(plan, i);
     const size_t instruction = first_call(plan, i);
     if (instruction == SIZE_MAX) continue;

@@ -104,11 +104,15 @@ static etx_status count_unplanned(const etx_program* program,
     if (!found) return ETX_OK;
     const etx_pte_value value = etx_pte_value_at(plan, index);
     const size_t bytes = etx_pte_tensor_bytes(&value.as.tensor);
-    if (!etx_align_up(*end, ETX_MEMORY_ALIGNMENT, end) ||
-        !etx_add_size(*end, bytes, end)) {
+    // Arenas and outputs have at most `most` bytes, so nothing overflows.
+    const size_t most = (size_t)PTRDIFF_MAX + 1;
+    const size_t start =
+        (*end + ETX_MEMORY_ALIGNMENT - 1) & ~(size_t)(ETX_MEMORY_ALIGNMENT - 1);
+    if (bytes > most - start) {
       return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                            "outputs without memory need too many bytes");
     }
+    *end = start + bytes;
   }
 }
 
@@ -202,28 +206,18 @@ static const array arrays[] = {
     SINGLE(random),
 };
 
-// Takes `count` elements from the arena; false if there is too little memory or
-// the number of bytes overflows.
-static bool take(etx_arena* arena, size_t count, size_t bytes, void* pointer) {
-  size_t all = 0;
-  void* taken = NULL;
-  if (!etx_multiply_size(count, bytes, &all) ||
-      !etx_arena_take_ok(arena, all, ETX_ARENA_ALIGNMENT, &taken)) {
-    return false;
-  }
-  memcpy(pointer, &taken, sizeof taken);
-  return true;
-}
-
 bool etx_method_layout_take(etx_method* method, etx_arena* arena) {
   uint8_t* const base = (uint8_t*)method;
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
     const array* const a = &arrays[i];
     size_t count = 0;
+    void* taken = NULL;
     if (a->count != 0) memcpy(&count, base + a->count, sizeof count);
-    if (!take(arena, count + a->more, a->element_bytes, base + a->pointer)) {
+    if (!etx_arena_take_items(arena, count + a->more, a->element_bytes,
+                              &taken)) {
       return false;
     }
+    memcpy(base + a->pointer, &taken, sizeof taken);
   }
   return true;
 }

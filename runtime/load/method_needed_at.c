@@ -1,6 +1,5 @@
 // What a loaded method needs at given sizes of its symbols.
 
-#include "format/base/checked_math.h"
 #include "runtime/method/method_types.h"
 #include "runtime/run/method_run.h"
 #include "runtime/run/sized_memory.h"
@@ -27,25 +26,17 @@ static etx_status set_symbol(etx_method* method, const etx_named_size* given,
                        etx_pte_plan_name(&method->plan), given->name);
 }
 
-// Sets the size or the number of an input that depends on a symbol.
-static etx_status set_input_size(etx_method* method,
-                                 const etx_blob_input_dim* row,
-                                 etx_diag* diag) {
+// Sets the size or the number of an input that depends on a symbol. When the
+// file was opened, the bounds of its sizes were computed from those of symbols,
+// so the product and the sum fit.
+static void set_input_size(etx_method* method, const etx_blob_input_dim* row) {
   etx_method_input* const input = &method->inputs[row->input];
-  int64_t size = 0;
-  if (!etx_multiply_i64(row->factor, method->symbols[row->symbol], &size) ||
-      !etx_add_i64(size, row->offset, &size) ||
-      (row->dim >= 0 && (size < 0 || size > INT32_MAX))) {
-    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "the size of input %i does not fit in 32 bits",
-                         (int64_t)row->input);
-  }
+  const int64_t size = row->factor * method->symbols[row->symbol] + row->offset;
   if (row->dim < 0) {
     input->integer = size;
   } else {
     input->sizes[row->dim] = (int32_t)size;
   }
-  return ETX_OK;
 }
 
 static etx_status set_sizes(etx_method* method, const etx_named_size* sizes,
@@ -57,7 +48,7 @@ static etx_status set_sizes(etx_method* method, const etx_named_size* sizes,
     ETX_TRY(set_symbol(method, &sizes[i], diag));
   }
   for (size_t i = 0; i < method->input_dim_count; ++i) {
-    ETX_TRY(set_input_size(method, &method->input_dims[i], diag));
+    set_input_size(method, &method->input_dims[i]);
   }
   return ETX_OK;
 }

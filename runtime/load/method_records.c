@@ -3,6 +3,7 @@
 
 #include "runtime/load/method_records.h"
 
+#include "format/base/reachability.h"
 #include "runtime/program/argument_check.h"
 #include "runtime/program/cell_check.h"
 #include "runtime/method/method_error.h"
@@ -112,7 +113,8 @@ static etx_status check_arguments(const etx_method* method,
 static etx_status check_written(etx_method* method, const etx_op* op,
                                 const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  if (tensor == NULL) return ETX_OK;
+  // The arguments fit the operator, which writes tensors.
+  if (ETX_NEVER(tensor == NULL)) return ETX_OK;
   if (tensor->storage_kind == ETX_METHOD_STORAGE_CONSTANT) {
     if (etx_op_only_sizes(op)) return ETX_OK;
     return refuse_slot((uint32_t)(value - method->values), "output",

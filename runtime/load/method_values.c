@@ -2,6 +2,7 @@
 
 #include "runtime/load/method_values.h"
 
+#include "format/base/reachability.h"
 #include "format/tensor/layout.h"
 #include "runtime/program/argument_check.h"
 #include "runtime/program/unplanned_outputs.h"
@@ -215,11 +216,7 @@ static etx_status decode_dynamic_inputs(etx_method* method, etx_diag* diag) {
     const etx_blob_input_dim* const row = &method->input_dims[i];
     if (row->dim >= 0) continue;
     etx_method_input* input = &method->inputs[row->input];
-    if (method->values[input->value].kind != ETX_VALUE_INT) {
-      return refuse(method, input->value, ETX_BAD_FILE,
-                    "depends on a symbol but is not an int", diag);
-    }
-    input->varies = true;
+    input->varies = true;  // verified to be an int when the file was opened
     input->is_set = false;
     method->marks[input->value] |= ETX_MARK_VARIES;
   }
@@ -279,15 +276,17 @@ static etx_status place_unplanned(etx_method* method,
                                   etx_diag* diag) {
   size_t end = 0;
   if (!ETX_DYNAMIC || !some_lack_memory(method)) return ETX_OK;
-  if (!etx_program_arena_offsets(method->program, &method->plan, NULL, &end)) {
-    return ETX_INTERNAL;
-  }
+  // Counted before with the same results.
+  const bool fits =
+      etx_program_arena_offsets(method->program, &method->plan, NULL, &end);
+  if (ETX_NEVER(!fits)) return ETX_INTERNAL;
   etx_unplanned_outputs_cursor cursor = {0, 0, 0, 0, 0};
   for (;;) {
     bool found = false;
     uint32_t value = 0;
-    ETX_TRY(etx_unplanned_outputs_next(method->program, operators, &cursor,
-                                       &found, &value, diag));
+    const etx_status status = etx_unplanned_outputs_next(
+        method->program, operators, &cursor, &found, &value, diag);
+    if (ETX_NEVER(status != ETX_OK)) return status;
     if (!found) return ETX_OK;
     etx_method_tensor* tensor =
         etx_method_tensor_of(method, &method->values[value]);
@@ -305,10 +304,10 @@ etx_status etx_method_decode_values(etx_method* method,
                                     etx_operator_cache* operators,
                                     etx_diag* diag) {
   size_t end = 0;
-  if (!etx_program_arena_offsets(method->program, &method->plan,
-                                 method->arena_offsets, &end)) {
-    return ETX_INTERNAL;
-  }
+  // The memory was counted before.
+  const bool fits = etx_program_arena_offsets(method->program, &method->plan,
+                                              method->arena_offsets, &end);
+  if (ETX_NEVER(!fits)) return ETX_INTERNAL;
   ETX_TRY(decode_slots(method, diag));
   ETX_TRY(decode_inputs(method, diag));
   for (size_t i = 0; i < method->output_count; ++i) {

@@ -65,8 +65,8 @@ static etx_status decode_jump(const etx_method* method,
                               etx_method_record* record, etx_diag* diag) {
   record->kind = ETX_RECORD_JUMP;
   record->from = (uint32_t)from->index;
-  const bool leaves = from->target < 0 || (size_t)from->target >= length;
-  record->to = leaves ? (uint32_t)length : (uint32_t)from->target;
+  const uint32_t target = (uint32_t)from->target;
+  record->to = target < length ? target : (uint32_t)length;
   const etx_value* condition = &method->values[record->from];
   if (condition->kind == ETX_VALUE_BOOL) return ETX_OK;
   if (condition->kind == ETX_VALUE_TENSOR &&
@@ -79,13 +79,12 @@ static etx_status decode_jump(const etx_method* method,
 
 static etx_status decode_free(const etx_method* method,
                               const etx_pte_instruction* from,
-                              etx_method_record* record, etx_diag* diag) {
+                              etx_method_record* record) {
   record->kind = ETX_RECORD_FREE;
   record->from = (uint32_t)from->index;
   const etx_value* value = &method->values[record->from];
-  if (value->kind != ETX_VALUE_TENSOR) {
-    return refuse_slot(record->from, "freed value", "a tensor", diag);
-  }
+  // Verified when the file was opened.
+  if (ETX_NEVER(value->kind != ETX_VALUE_TENSOR)) return ETX_BAD_FILE;
   etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   tensor->is_rebound = true;
   tensor->late |= ETX_LATE_ROOT | ETX_STAYS_LATE_ROOT | ETX_LATE_ANY_ROOT;
@@ -218,7 +217,7 @@ static etx_status decode_flow(etx_method* method,
     case ETX_PTE_JUMP_FALSE_CALL:
       return decode_jump(method, from, count, record, diag);
     case ETX_PTE_FREE_CALL:
-      return decode_free(method, from, record, diag);
+      return decode_free(method, from, record);
     default:
       return etx_diag_fail(diag, ETX_UNSUPPORTED,
                            "instruction calls a delegate");

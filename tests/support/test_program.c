@@ -392,13 +392,18 @@ void test_release(test_program* p, int value) {
   add_instruction(p, ETX_PTE_FREE_CALL)->index = value;
 }
 
-void test_delegate(test_program* p, const char* id) {
+void test_listed_delegate(test_program* p, const char* id) {
   method_builder* m = last(p);
   const size_t at = m->plan.delegate_count++;
   m->delegates[at].id = etx_text_of(id);
   m->delegates[at].data_index = 0;
   p->has_delegate_data = true;
-  add_instruction(p, ETX_PTE_DELEGATE_CALL)->index = (int32_t)at;
+}
+
+void test_delegate(test_program* p, const char* id) {
+  test_listed_delegate(p, id);
+  add_instruction(p, ETX_PTE_DELEGATE_CALL)->index =
+      (int32_t)last(p)->plan.delegate_count - 1;
 }
 
 void test_next_chain(test_program* p) {

@@ -93,6 +93,8 @@ void test_move(test_program* p, int from, int to);
 void test_jump_false(test_program* p, int condition, int destination);
 void test_release(test_program* p, int value);
 void test_delegate(test_program* p, const char* id);
+// Lists a delegate that no instruction calls.
+void test_listed_delegate(test_program* p, const char* id);
 void test_next_chain(test_program* p);
 
 // The blob. Without test_blob the file is a stock one.

@@ -117,6 +117,177 @@ static void delegates_are_refused_by_name_and_instruction(void** state) {
                       "instruction 1");
 }
 
+static void a_listed_delegate_is_refused_without_a_call(void** state) {
+  (void)state;
+  const adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y, a.y));
+  test_listed_delegate(a.p, "XnnpackBackend");
+  assert_load_refused(a.p, ETX_UNSUPPORTED,
+                      "method 'forward' lists delegate 'XnnpackBackend'");
+}
+
+// A move keeps the kind of its target, and the type and rank of a tensor.
+static void moves_between_unlike_values_are_refused(void** state) {
+  (void)state;
+  adder a = start();
+  test_move(a.p, a.alpha, a.y);
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "expected a number, a tensor or none, as its source");
+  a = start();
+  const int text = test_string(a.p, "a");
+  test_move(a.p, text, text);
+  assert_load_refused(a.p, ETX_BAD_FILE, "target of a move");
+  a = start();
+  const int list = test_ints(a.p, ARGS(a.alpha));
+  test_move(a.p, list, list);
+  assert_load_refused(a.p, ETX_BAD_FILE, "target of a move");
+  a = start();
+  test_move(a.p, test_scratch(a.p, ETX_DTYPE_INT32, SIZES(3), 16), a.y);
+  assert_load_refused(a.p, ETX_BAD_FILE, "its source's type and rank");
+  a = start();
+  test_move(a.p, test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3, 1), 16), a.y);
+  assert_load_refused(a.p, ETX_BAD_FILE, "its source's type and rank");
+  a = start();
+  const int half = test_double(a.p, 0.5), third = test_double(a.p, 0.3);
+  test_move(a.p, half, third);
+  test_move(a.p, test_none(a.p), test_none(a.p));
+  test_move(a.p, test_bool(a.p, true), test_bool(a.p, false));
+  assert_int_equal(load_few(a.p), ETX_OK);
+}
+
+// Conditions are bools; a jump may lead anywhere, behind the last instruction
+// it ends the chain. Only tensors are freed.
+static void jumps_and_releases_are_checked(void** state) {
+  (void)state;
+  adder a = start();
+  test_jump_false(a.p, a.alpha, 1);
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "expected a bool or a tensor of bools");
+  a = start();
+  test_jump_false(a.p, a.y, 1);
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "expected a bool or a tensor of bools");
+  a = start();
+  test_release(a.p, a.alpha);
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "frees value 2, which is not a tensor");
+  a = start();
+  test_release(a.p, test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3)));
+  assert_int_equal(load_few(a.p), ETX_OK);
+  for (int target = 1; target <= 2; ++target) {
+    a = start();
+    test_jump_false(a.p, test_bool(a.p, false), target);
+    test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+    assert_int_equal(load_few(a.p), ETX_OK);
+  }
+}
+
+// More elements than an int32 counts; 2^31 - 1 are fine in the caller's memory.
+static void tensors_of_too_many_elements_are_refused(void** state) {
+  (void)state;
+  for (int32_t rows = 1; rows <= 2; ++rows) {
+    adder a = start();
+    test_input(a.p, test_borrowed(a.p, ETX_DTYPE_UINT8, SIZES(rows, INT32_MAX)),
+               "z");
+    if (rows == 1) {
+      assert_int_equal(load_few(a.p), ETX_OK);
+    } else {
+      assert_load_refused(a.p, ETX_UNSUPPORTED,
+                          "more than 2147483647 elements");
+    }
+  }
+}
+
+static void inputs_in_shared_state_are_refused(void** state) {
+  (void)state;
+  adder a = start();
+  test_blob(a.p);
+  test_input(a.p, test_state(a.p, "s", ETX_DTYPE_FLOAT32, SIZES(3), 0), "s");
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  test_state_row(a.p, "s", ETX_DTYPE_FLOAT32, SIZES(3), 0, 0);
+  assert_load_refused(a.p, ETX_BAD_FILE, "is an input in shared state");
+}
+
+// Views that the file describes: the first base that has memory counts, whose
+// elements must lie at a multiple of their size.
+static void described_views_are_checked(void** state) {
+  (void)state;
+  adder a = start();
+  test_blob(a.p);
+  int view = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(2));
+  test_view(a.p, view, a.x, 2);
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "is a view at an unaligned offset");
+  a = start();
+  test_blob(a.p);
+  view = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  const int nothing = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  test_view(a.p, view, nothing, 0);
+  test_view(a.p, view, a.y, 0);
+  test_view(a.p, view, a.x, 0);
+  test_view(a.p, a.y, a.x, 0);
+  const int out = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 16);
+  test_call(a.p, "aten::add", "out", ARGS(view, a.x, a.alpha, out, out));
+  assert_int_equal(load_few(a.p), ETX_OK);
+}
+
+// A number may be the new content of an input for a caller, not for the
+// runtime.
+static void a_number_is_no_new_content_of_a_tensor(void** state) {
+  (void)state;
+  adder a = start();
+  test_blob(a.p);
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  test_shown(a.p, a.alpha, "n", 0);
+  assert_int_equal(load_few(a.p), ETX_OK);
+}
+
+static void too_many_unplanned_outputs_are_refused(void** state) {
+  (void)state;
+  const adder a = start();
+  const int z = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  for (int i = 0; i < 513; ++i) {
+    test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, z, z));
+    test_move(a.p, a.y, z);
+  }
+  const etx_method_memory memory = {{NULL, 0}, {NULL, 0}, {NULL, 0}, NULL};
+  const etx_text name = etx_text_of("forward");
+  etx_memory_needed needed;
+  etx_program program;
+  etx_method method;
+  assert_ok(etx_program_open(&program, test_file(a.p), &test_few_kernels, NULL,
+                             &diag));
+  assert_refused(etx_method_needed(&program, name, &needed, &diag),
+                 ETX_OUT_OF_RANGE, "more than 512 outputs");
+  assert_refused(etx_method_init(&method, &program, name, &memory, NULL, &diag),
+                 ETX_OUT_OF_RANGE, "more than 512 outputs");
+  test_program_end(a.p);
+}
+
+// Together they have more bytes than there are addresses.
+static void too_large_unplanned_outputs_are_refused(void** state) {
+  (void)state;
+  const adder a = start();
+  for (int i = 0; i < 3; ++i) {
+    const int z =
+        test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(INT32_MAX, INT32_MAX / 4));
+    test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, z, z));
+  }
+  assert_load_refused(a.p, ETX_OUT_OF_RANGE,
+                      "outputs without memory need too many bytes");
+}
+
+// Initial data may be of a tensor without elements.
+static void empty_initial_data_is_no_data(void** state) {
+  (void)state;
+  static const float three[3] = {1, 2, 3};
+  const adder a = start();
+  const int empty = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(0), 32);
+  test_initial(a.p, a.y, test_initial_data(a.p, three, sizeof three));
+  test_initial(a.p, empty, test_initial_data(a.p, three, 0));
+  assert_int_equal(load_few(a.p), ETX_OK);
+}
+
 static void wrong_numbers_of_arguments_are_refused(void** state) {
   (void)state;
   adder a = start();
@@ -342,6 +513,16 @@ int main(void) {
       cmocka_unit_test(a_valid_method_is_loaded),
       cmocka_unit_test(all_missing_operators_are_reported),
       cmocka_unit_test(delegates_are_refused_by_name_and_instruction),
+      cmocka_unit_test(a_listed_delegate_is_refused_without_a_call),
+      unit_test_with(ETX_CONTROL_FLOW, moves_between_unlike_values_are_refused),
+      unit_test_with(ETX_CONTROL_FLOW, jumps_and_releases_are_checked),
+      cmocka_unit_test(tensors_of_too_many_elements_are_refused),
+      cmocka_unit_test(inputs_in_shared_state_are_refused),
+      cmocka_unit_test(described_views_are_checked),
+      cmocka_unit_test(a_number_is_no_new_content_of_a_tensor),
+      unit_test_with(ETX_CONTROL_FLOW, too_many_unplanned_outputs_are_refused),
+      unit_test_with(ETX_DYNAMIC, too_large_unplanned_outputs_are_refused),
+      cmocka_unit_test(empty_initial_data_is_no_data),
       unit_test_with(ETX_VERIFIER, wrong_numbers_of_arguments_are_refused),
       unit_test_with(ETX_VERIFIER, wrong_kinds_of_arguments_are_refused),
       unit_test_with(ETX_VERIFIER, a_wrong_return_slot_is_refused),

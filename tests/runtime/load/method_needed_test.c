@@ -259,6 +259,154 @@ static void totals_of_late_methods_equal_those_of_early_ones(void** state) {
   test_program_end(p);
 }
 
+// y = relu(x) for x of n floats, and a number 2 n + 3. Loaded with all kernels.
+typedef struct sized_fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+} sized_fixture;
+
+static void start_sized(sized_fixture* f) {
+  test_program* const p = f->p = test_program_new();
+  test_blob(p);
+  test_method(p, "sized");
+  test_arenas(p, 128, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(32))), "x");
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(32), 0));
+  test_input(p, test_int(p, 3), "more");
+  test_call(p, "aten::relu", "out", ARGS(x, y, y));
+  test_output(p, y, "y");
+  const uint32_t n = test_symbol(p, "n", 1, 32);
+  test_dim(p, 0, 0, n, 1, 0);
+  test_dim(p, 1, -1, n, 2, 3);
+  assert_ok(etx_program_open(&f->program, test_file(p), &etx_all_kernels, NULL,
+                             &diag));
+  assert_ok(test_load(&f->loaded, &f->program, "sized", NULL, &diag));
+}
+
+static void end_sized(sized_fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+static void bytes_are_stated_for_sizes_of_symbols(void** state) {
+  (void)state;
+  sized_fixture f;
+  etx_memory_needed needed;
+  start_sized(&f);
+  const etx_named_size four = {etx_text_of("n"), 4};
+  assert_ok(etx_method_needed_at(&f.loaded.method, &four, 1, &needed, &diag));
+  assert_int_equal(needed.scratch_bytes, 16);
+  // A symbol without a size has its largest.
+  assert_ok(etx_method_needed_at(&f.loaded.method, NULL, 0, &needed, &diag));
+  assert_int_equal(needed.scratch_bytes, 128);
+  static const int64_t outside[] = {0, 33};
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_named_size size = {etx_text_of("n"), outside[i]};
+    assert_refused(
+        etx_method_needed_at(&f.loaded.method, &size, 1, &needed, &diag),
+        ETX_OUT_OF_RANGE, "its bounds in method 'sized' are 1 and 32");
+  }
+  const etx_named_size other = {etx_text_of("m"), 4};
+  assert_refused(
+      etx_method_needed_at(&f.loaded.method, &other, 1, &needed, &diag),
+      ETX_NOT_FOUND, "method 'sized' has no symbol 'm'");
+  end_sized(&f);
+}
+
+typedef struct busy_calls {
+  etx_method* method;
+  size_t count;
+} busy_calls;
+
+// What cannot be done while a kernel of the method runs.
+static void call_while_busy(void* context, size_t instruction,
+                            const etx_call* call) {
+  busy_calls* const b = context;
+  etx_memory_needed needed;
+  const etx_bytes_mut scratch = b->method->scratch;
+  const etx_bytes_mut temporary = b->method->temporary;
+  (void)instruction, (void)call;
+  assert_status(etx_method_needed_at(b->method, NULL, 0, &needed, &diag),
+                ETX_BAD_STATE);
+  assert_status(etx_method_set_memory(b->method, scratch, temporary, &diag),
+                ETX_BAD_STATE);
+  assert_status(etx_method_prepare(b->method, &diag), ETX_BAD_STATE);
+  ++b->count;
+}
+
+static void a_method_in_use_is_not_changed(void** state) {
+  (void)state;
+  sized_fixture f;
+  float x[2] = {-1, 1};
+  const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, 2);
+  start_sized(&f);
+  busy_calls calls = {&f.loaded.method, 0};
+  const etx_run_observer observer = {call_while_busy, call_while_busy, &calls};
+  etx_method_observe(&f.loaded.method, &observer);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &input, &diag));
+  const etx_value seven = {.kind = ETX_VALUE_INT, .as.integer = 7};
+  assert_ok(etx_method_set_value(&f.loaded.method, 1, &seven, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(calls.count, 2);
+  assert_true(
+      ((const float*)test_output_tensor(&f.loaded.method, 0)->data)[1] == 1);
+  end_sized(&f);
+}
+
+static void other_memory_is_checked(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  etx_program program;
+  etx_method method;
+  etx_memory_needed needed;
+  test_loaded loaded;
+  test_method(p, "f");
+  test_arenas(p, 64, 0);
+  const int a = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 0);
+  const int b = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
+  test_call(p, "aten::mm", "out", ARGS(a, a, b, b));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "f", NULL, &diag));
+  const etx_bytes_mut scratch = loaded.scratch.bytes;
+  etx_bytes_mut temporary = loaded.temporary.bytes;
+  --temporary.size;
+  assert_refused(
+      etx_method_set_memory(&loaded.method, scratch, temporary, &diag),
+      ETX_OUT_OF_MEMORY, "method 'f' needs 16 bytes of temporary memory");
+  assert_ok(etx_method_set_memory(&loaded.method, scratch,
+                                  loaded.temporary.bytes, &diag));
+  // It has no state, so any session will do.
+  assert_ok(etx_method_bind(&loaded.method, NULL, &diag));
+  const etx_method_memory memory = {loaded.structures.bytes, scratch,
+                                    loaded.temporary.bytes, NULL};
+  assert_refused(etx_method_init(&method, &program, etx_text_of("g"), &memory,
+                                 NULL, &diag),
+                 ETX_NOT_FOUND, "no method 'g'");
+  assert_refused(etx_method_needed(&program, etx_text_of("g"), &needed, &diag),
+                 ETX_NOT_FOUND, "no method 'g'");
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
+// A session has a flag that tells whether its state is torn.
+static void a_state_without_its_flag_is_refused(void** state) {
+  (void)state;
+  _Alignas(16) uint8_t bytes[64];
+  const etx_planned_memory session = {bytes, sizeof bytes, NULL};
+  test_program* p = product_with_state();
+  etx_program program;
+  test_loaded loaded;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_refused(test_load(&loaded, &program, "product", &session, &diag),
+                 ETX_BAD_ARGUMENT, "has state and was given none");
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stated_sizes_are_enough_and_one_byte_fewer_is_not),
@@ -268,6 +416,10 @@ int main(void) {
       cmocka_unit_test(a_method_with_state_needs_some),
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_counted_and_placed),
       cmocka_unit_test(private_arenas_are_consecutive),
+      unit_test_with(ETX_DYNAMIC, bytes_are_stated_for_sizes_of_symbols),
+      unit_test_with(ETX_DYNAMIC, a_method_in_use_is_not_changed),
+      cmocka_unit_test(other_memory_is_checked),
+      cmocka_unit_test(a_state_without_its_flag_is_refused),
       cmocka_unit_test(totals_of_late_methods_equal_those_of_early_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

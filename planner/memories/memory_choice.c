@@ -259,8 +259,8 @@ bool etx_memory_choose(const etx_memory_choice_problem* problem,
   memory_chooser c = {
       .problem = problem, .part = problem->part, .steps = steps};
   const size_t mark = etx_arena_mark(work);
-  if (!take(&c, work)) return false;
-  if (!work->counting) {
+  const bool taken = take(&c, work);
+  if (taken && !work->counting) {
     memset(c.is_best, 0, problem->part->block_count);
     for (int order = 0; order < SORT_ORDERS; ++order) {
       try_order(&c, (sort_order)order);
@@ -273,5 +273,5 @@ bool etx_memory_choose(const etx_memory_choice_problem* problem,
     memcpy(is_chosen, c.is_best, problem->part->block_count);
   }
   etx_arena_rewind(work, mark);
-  return true;
+  return taken;
 }

@@ -117,8 +117,9 @@ static bool put(filler* f, uint32_t number) {
 bool etx_memory_fill_improve(const etx_memory_fill* fill, etx_arena* work) {
   filler f = {.fill = fill};
   const size_t mark = etx_arena_mark(work);
-  if (!prepare(&f, work)) return false;
-  bool improved = fill->part->block_count <= ETX_MEMORY_FILL_MOST_BLOCKS;
+  const bool taken = prepare(&f, work);
+  bool improved =
+      taken && fill->part->block_count <= ETX_MEMORY_FILL_MOST_BLOCKS;
   for (int round = 0; improved && round < ROUNDS; ++round) {
     improved = false;
     for (uint32_t i = 0; i < f.count; ++i) {
@@ -126,5 +127,5 @@ bool etx_memory_fill_improve(const etx_memory_fill* fill, etx_arena* work) {
     }
   }
   etx_arena_rewind(work, mark);
-  return true;
+  return taken;
 }

@@ -50,10 +50,23 @@ static void an_empty_set_has_no_next(void** state) {
                    ETX_PLAN_SET_NONE);
 }
 
+static void a_number_behind_the_last_has_no_next(void** state) {
+  (void)state;
+  uint8_t memory[4096];
+  etx_arena work;
+  etx_hierarchical_bitset set;
+  etx_arena_init(&work, memory, sizeof memory);
+  assert_true(etx_hierarchical_bitset_take(&set, &work, 100));
+  etx_hierarchical_bitset_insert(&set, 99);
+  assert_int_equal(etx_hierarchical_bitset_next(&set, 99), 99);
+  assert_int_equal(etx_hierarchical_bitset_next(&set, 1000), ETX_PLAN_SET_NONE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(agrees_with_an_array_of_booleans),
       cmocka_unit_test(an_empty_set_has_no_next),
+      cmocka_unit_test(a_number_behind_the_last_has_no_next),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,6 +227,58 @@ static void memories_that_are_too_small_are_refused(void** state) {
   assert_int_equal(solve_memories(&given), ETX_UNSUPPORTED);
 }
 
+// Limits within which no sum overflows, and what lies behind them.
+static void problems_outside_the_limits_are_refused(void** state) {
+  (void)state;
+  static const struct {
+    uint64_t size, traffic, cost;
+    size_t count;
+    etx_status status;
+  } rows[] = {
+      {16, 5, 1, 2, ETX_OK},
+      {16, 5, 1 << 16, 2, ETX_OK},
+      {16, 5, 0, 2, ETX_BAD_ARGUMENT},
+      {16, 5, (1 << 16) + 1, 2, ETX_BAD_ARGUMENT},
+      {16, 5, 1, ETX_PLAN_MOST_MEMORIES + 1, ETX_BAD_ARGUMENT},
+      {16, UINT64_MAX / 2, 1, 2, ETX_BAD_ARGUMENT},
+      {UINT64_MAX / 2, 5, 1, 2, ETX_BAD_ARGUMENT},
+      // Each of two blocks is within the limit, both are not.
+      {16, UINT64_C(3) << 60, 1, 2, ETX_BAD_ARGUMENT},
+      {UINT64_C(3) << 60, 5, 1, 2, ETX_BAD_ARGUMENT},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    etx_plan_memory_limit memories[ETX_PLAN_MOST_MEMORIES + 1];
+    for (size_t k = 0; k <= ETX_PLAN_MOST_MEMORIES; ++k) {
+      memories[k] = (etx_plan_memory_limit){UINT64_MAX, rows[i].cost};
+    }
+    for (size_t k = 0; k < 2; ++k) {
+      blocks[k] = block_of(0, 3, rows[i].size);
+      traffic[k] = rows[i].traffic;
+    }
+    const etx_plan_problem problem = problem_of(blocks, 2);
+    const etx_plan_memories_problem given = {&problem, traffic, memories,
+                                             rows[i].count};
+    if (solve_memories(&given) != rows[i].status) fail_msg("row %zu", i);
+  }
+  blocks[0] = block_of(3, 3, 16);  // no lifetime
+  const etx_plan_problem problem = problem_of(blocks, 1);
+  const etx_plan_memory_limit memory = {UINT64_MAX, 1};
+  const etx_plan_memories_problem given = {&problem, traffic, &memory, 1};
+  assert_int_equal(solve_memories(&given), ETX_BAD_ARGUMENT);
+}
+
+// A cost that does not fit in 64 bits is the largest number.
+static void a_cost_beyond_64_bits_is_the_largest(void** state) {
+  (void)state;
+  const etx_plan_memory_limit memory = {UINT64_MAX, 1 << 16};
+  blocks[0] = block_of(0, 3, 16);
+  traffic[0] = UINT64_C(1) << 49;
+  const etx_plan_problem problem = problem_of(blocks, 1);
+  const etx_plan_memories_problem given = {&problem, traffic, &memory, 1};
+  assert_int_equal(solve_memories(&given), ETX_OK);
+  assert_true(made.solution.cost == UINT64_MAX);
+}
+
 // What fits into the second memory only goes there, even if it has little
 // traffic and the first would be full of other blocks.
 static void blocks_leave_a_memory_for_those_that_need_it(void** state) {
@@ -249,6 +301,8 @@ int main(void) {
       cmocka_unit_test(small_plans_are_near_the_cheapest),
       cmocka_unit_test(larger_plans_are_valid),
       cmocka_unit_test(memories_that_are_too_small_are_refused),
+      cmocka_unit_test(problems_outside_the_limits_are_refused),
+      cmocka_unit_test(a_cost_beyond_64_bits_is_the_largest),
       cmocka_unit_test(blocks_leave_a_memory_for_those_that_need_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

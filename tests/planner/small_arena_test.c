@@ -5,7 +5,13 @@
 
 #include "plan_fixture.h"
 
+#include "planner/memories/memory_choice.h"
+#include "planner/memories/memory_fill.h"
 #include "planner/memories/plan_memories.h"
+#include "planner/plan_gaps.h"
+#include "planner/plan_portfolio.h"
+#include "planner/problem/plan_bound.h"
+#include "planner/validation/hierarchical_bitset.h"
 
 enum { COUNT = 24, TIMES = 16, BEHIND = 64, STEPS = 300, MARK = 0xa5 };
 
@@ -81,7 +87,7 @@ static size_t try_sizes(const small_solver* s, size_t needed) {
   assert_non_null(memory);
   const etx_status wanted = solve_within(s, memory, needed);
   assert_int_not_equal(wanted, ETX_OUT_OF_MEMORY);
-  for (size_t size = 0; size < needed; size += 32) {
+  for (size_t size = 0; size < needed; size += 16) {
     const etx_status status = solve_within(s, memory, size);
     failures += status == ETX_OUT_OF_MEMORY;
     if (status != ETX_OUT_OF_MEMORY) assert_int_equal(status, wanted);
@@ -129,11 +135,134 @@ static void so_does_a_plan_for_several_memories(void** state) {
   assert_true(try_sizes(&solver, etx_plan_memories_needed(&given)) > 5);
 }
 
+// ---- parts of the planner by themselves ----
+
+// The parts of a problem, in memory that stays.
+static etx_plan_partitions partition(const etx_plan_problem* problem) {
+  static uint8_t memory[1 << 16];
+  etx_plan_partitions parts;
+  etx_arena work;
+  etx_arena_init(&work, memory, sizeof memory);
+  assert_true(etx_plan_partitions_take(&parts, problem, &work));
+  assert_true(etx_plan_bound_partitions(&parts, &work));
+  return parts;
+}
+
+// An algorithm keeps its memory; the caller rewinds the arena.
+static etx_status run_alone(const void* problem, const char* algorithm,
+                            etx_arena* work) {
+  static uint32_t found[COUNT];
+  const etx_plan_partitions parts = partition(problem);
+  etx_plan_goal goal = {0, 0, ETX_PLAN_CEILING, STEPS};
+  for (size_t i = 0; i < etx_plan_algorithm_count(); ++i) {
+    const etx_plan_algorithm* const a = etx_plan_algorithm_at(i);
+    if (strcmp(a->name, algorithm) != 0) continue;
+    const etx_status status = a->run(&parts.all, &goal, work, found);
+    etx_arena_rewind(work, 0);
+    return status;
+  }
+  return ETX_NOT_FOUND;
+}
+
+static etx_status partition_alone(const void* problem, const char* algorithm,
+                                  etx_arena* work) {
+  etx_plan_partitions parts;
+  (void)algorithm;
+  const bool taken = etx_plan_partitions_take(&parts, problem, work);
+  etx_arena_rewind(work, 0);
+  return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
+}
+
+static etx_status bound_alone(const void* problem, const char* algorithm,
+                              etx_arena* work) {
+  uint64_t bytes = 0;
+  (void)algorithm;
+  return etx_plan_bound(problem, work, &bytes);
+}
+
+static etx_status choose_alone(const void* problem, const char* algorithm,
+                               etx_arena* work) {
+  static uint8_t is_candidate[COUNT], is_chosen[COUNT];
+  const etx_plan_partitions parts = partition(problem);
+  uint64_t steps = STEPS;
+  (void)algorithm;
+  memset(is_candidate, 1, sizeof is_candidate);
+  const etx_memory_choice_problem choice = {
+      .part = &parts.all,
+      .traffic = traffic,
+      .is_candidate = is_candidate,
+      .capacity = 300,
+      .below = UINT64_MAX,
+  };
+  return etx_memory_choose(&choice, work, &steps, is_chosen)
+             ? ETX_OK
+             : ETX_OUT_OF_MEMORY;
+}
+
+static etx_status fill_alone(const void* problem, const char* algorithm,
+                             etx_arena* work) {
+  static uint8_t is_candidate[COUNT], is_chosen[COUNT];
+  const etx_plan_partitions parts = partition(problem);
+  (void)algorithm;
+  memset(is_candidate, 1, sizeof is_candidate);
+  memset(is_chosen, 0, sizeof is_chosen);
+  const etx_memory_fill fill = {&parts.all, traffic,   is_candidate,
+                                300,        is_chosen, offsets};
+  return etx_memory_fill_improve(&fill, work) ? ETX_OK : ETX_OUT_OF_MEMORY;
+}
+
+static etx_status take_bits_alone(const void* problem, const char* algorithm,
+                                  etx_arena* work) {
+  etx_hierarchical_bitset set;
+  (void)problem, (void)algorithm;
+  const bool taken = etx_hierarchical_bitset_take(&set, work, 5000);
+  etx_arena_rewind(work, 0);
+  return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
+}
+
+// Each of them reports that memory is missing, wherever it runs out: in a whole
+// plan, others have already needed more.
+static void so_does_each_part_of_the_planner(void** state) {
+  (void)state;
+  enum { ENOUGH = 1 << 14 };
+  draw_blocks(13, false);
+  etx_plan_problem problem = problem_of(blocks, COUNT);
+  problem.steps = STEPS;
+  static etx_status (*const parts[])(const void*, const char*, etx_arena*) = {
+      partition_alone, bound_alone, choose_alone, fill_alone, take_bits_alone};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    const small_solver solver = {parts[i], &problem, NULL};
+    assert_true(try_sizes(&solver, ENOUGH) > 2);
+  }
+  for (size_t i = 0; i + 1 < sizeof algorithms / sizeof *algorithms; ++i) {
+    const small_solver solver = {run_alone, &problem, algorithms[i]};
+    const size_t least = strcmp(algorithms[i], "naive") == 0 ? 0 : 3;
+    assert_true(try_sizes(&solver, ENOUGH) >= least);
+  }
+}
+
+// Numbers of blocks for which no memory is enough.
+static void some_problems_need_more_than_there_is(void** state) {
+  (void)state;
+  etx_arena counter;
+  etx_plan_partitions parts;
+  etx_hierarchical_bitset set;
+  const etx_plan_problem problem = {.block_count = SIZE_MAX / 16};
+  const etx_plan_memories_problem given = {.problem = &problem};
+  assert_int_equal(etx_plan_needed(&problem), SIZE_MAX);
+  assert_int_equal(etx_plan_memories_needed(&given), SIZE_MAX);
+  etx_arena_init_counting(&counter);
+  assert_false(etx_plan_partitions_take(&parts, &problem, &counter));
+  assert_false(etx_hierarchical_bitset_take(&set, &counter, SIZE_MAX / 8));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_algorithm_says_that_memory_is_missing),
       cmocka_unit_test(so_does_the_validator),
       cmocka_unit_test(so_does_a_plan_for_several_memories),
+      cmocka_unit_test(so_does_each_part_of_the_planner),
+      cmocka_unit_test(some_problems_need_more_than_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/problem/plan_workspace.h"
 
 enum { WORD_BITS = 64, ROUNDS = 32 };
@@ -37,7 +38,8 @@ size_t etx_plan_gaps_needed(size_t block_count) {
   if (block_count > ETX_PLAN_GAPS_MOST_BLOCKS) return 0;
   etx_arena_init_counting(&counter);
   l.count = (uint32_t)block_count;
-  return take(&l, &counter) ? counter.peak_bytes : SIZE_MAX;
+  (void)take(&l, &counter);  // so few blocks that no number overflows
+  return counter.peak_bytes;
 }
 
 // ---- conflicts ----
@@ -293,17 +295,16 @@ static void try_orders(gap_planner* l, etx_plan_solution* solution) {
   }
 }
 
-// Checks the plan again, every two blocks.
+// Checks the plan again, every two blocks: it is one, unless the planner errs.
 static bool is_plan(const gap_planner* l, const etx_plan_solution* solution) {
   const etx_plan_block* const blocks = l->problem->blocks;
   const uint64_t* const offsets = solution->offsets;
   for (uint32_t a = 0; a < l->count; ++a) {
-    if (offsets[a] % blocks[a].alignment != 0) return false;
+    if (ETX_NEVER(offsets[a] % blocks[a].alignment != 0)) return false;
     for (uint32_t b = 0; b < a; ++b) {
-      if (offsets[a] < offsets[b] + blocks[b].size &&
-          offsets[b] < offsets[a] + blocks[a].size && in_conflict(l, a, b)) {
-        return false;
-      }
+      const bool overlap = offsets[a] < offsets[b] + blocks[b].size &&
+                           offsets[b] < offsets[a] + blocks[a].size;
+      if (overlap && ETX_NEVER(in_conflict(l, a, b))) return false;
     }
   }
   return true;
@@ -339,5 +340,5 @@ etx_status etx_plan_gaps_apply(const etx_plan_problem* problem,
     is_good = is_plan(&l, solution);
   }
   etx_arena_rewind(work, mark);
-  return is_good ? ETX_OK : ETX_INTERNAL;
+  return ETX_ALWAYS(is_good) ? ETX_OK : ETX_INTERNAL;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "format/base/span.h"
 #include "planner/plan.h"
 #include "planner/problem/plan_bound.h"
@@ -261,9 +262,9 @@ static void write_offsets(const portfolio* self, uint64_t* offsets) {
 static etx_status report_invalid(const portfolio* self,
                                  const etx_plan_validation* validation) {
   const etx_plan_block* const blocks = self->problem->blocks;
-  if (validation->verdict == ETX_PLAN_OVERLAP &&
-      blocks[validation->block].fixed != ETX_PLAN_FREE &&
-      blocks[validation->other].fixed != ETX_PLAN_FREE) {
+  if (ETX_ALWAYS(validation->verdict == ETX_PLAN_OVERLAP &&
+                 blocks[validation->block].fixed != ETX_PLAN_FREE &&
+                 blocks[validation->other].fixed != ETX_PLAN_FREE)) {
     return etx_diag_fail(self->diag, ETX_BAD_ARGUMENT,
                          "blocks %z and %z are live together and fixed at the "
                          "same bytes",

@@ -7,9 +7,8 @@
 static bool stack_block(const etx_plan_partition* part, uint32_t b,
                         uint32_t* top, uint32_t* offsets) {
   const uint32_t offset = etx_plan_partition_align(part, b, *top);
-  if (offset > ETX_PLAN_CEILING || part->size[b] > ETX_PLAN_CEILING - offset) {
-    return false;
-  }
+  // Aligned offsets are at most the ceiling, and so is `top`.
+  if (part->size[b] > ETX_PLAN_CEILING - offset) return false;
   offsets[b] = offset;
   *top = offset + part->size[b];
   return true;

@@ -113,7 +113,7 @@ static void sort_by_key(const ranking* ranks, etx_plan_rank_key key,
         values[b] = part->limit[b] - part->first[b];
       }
       break;
-    case ETX_PLAN_KEY_SIZE:
+    default:  // ETX_PLAN_KEY_SIZE
       memcpy(values, part->size, count * sizeof *values);
       break;
   }

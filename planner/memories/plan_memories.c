@@ -55,7 +55,6 @@ static bool take(memories_planner* p) {
   void* sub = NULL;
   size_t bytes = 0;
   const bool taken =
-      etx_plan_partitions_take(&p->parts, p->given->problem, p->work) &&
       etx_plan_take_u64(p->work, n, &p->weights) &&
       take_bytes(p->work, n, &p->is_candidate) &&
       take_bytes(p->work, n, &p->is_chosen) &&
@@ -65,7 +64,8 @@ static bool take(memories_planner* p) {
       etx_multiply_size(n, sizeof *p->sub, &bytes) &&
       etx_arena_take_ok(p->work, bytes, ETX_ARENA_ALIGNMENT, &sub) &&
       etx_plan_take_u32(p->work, n, &p->numbers) &&
-      etx_plan_take_u64(p->work, n, &p->sub_offsets);
+      etx_plan_take_u64(p->work, n, &p->sub_offsets) &&
+      etx_plan_partitions_take(&p->parts, p->given->problem, p->work);
   p->sub = sub;
   return taken;
 }

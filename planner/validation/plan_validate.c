@@ -139,11 +139,11 @@ static etx_plan_validation check_overlaps(validator* v) {
 
 static bool take(validator* v, etx_arena* work) {
   const size_t count = v->problem->block_count;
-  return etx_plan_events_take(&v->events, v->problem, work) &&
-         etx_hierarchical_bitset_take(&v->live, work, count) &&
+  return etx_hierarchical_bitset_take(&v->live, work, count) &&
          etx_plan_take_u32(work, count, &v->by_offset) &&
          etx_plan_take_u32(work, count, &v->ranks) &&
-         etx_plan_take_u64(work, 2 * count, &v->scratch);
+         etx_plan_take_u64(work, 2 * count, &v->scratch) &&
+         etx_plan_events_take(&v->events, v->problem, work);
 }
 
 static etx_plan_validation check_all(validator* v,

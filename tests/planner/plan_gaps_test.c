@@ -207,6 +207,18 @@ static void too_many_blocks_keep_their_plan(void** state) {
   assert_int_equal(solution.lower_bound, COUNT - 1);
 }
 
+static void no_blocks_have_no_gaps(void** state) {
+  (void)state;
+  const etx_plan_problem problem = problem_of(NULL, 0);
+  const etx_plan_gap gap = {0, 1, 2};
+  etx_plan_solution solution = {NULL, 0, 0, "by hand", 0};
+  etx_arena work;
+  etx_arena_init(&work, NULL, 0);
+  assert_int_equal(etx_plan_gaps_apply(&problem, &gap, 1, &work, &solution),
+                   ETX_OK);
+  assert_int_equal(solution.arena_bytes, 0);
+}
+
 static void too_little_memory_is_reported(void** state) {
   (void)state;
   uint64_t seed = 3;
@@ -232,6 +244,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_block_is_placed_in_the_gap_of_another),
       cmocka_unit_test(without_gaps_nothing_changes),
+      cmocka_unit_test(no_blocks_have_no_gaps),
       cmocka_unit_test(plans_are_valid_and_never_larger),
       cmocka_unit_test(the_bound_lies_below_the_best_plan),
       cmocka_unit_test(too_many_blocks_keep_their_plan),

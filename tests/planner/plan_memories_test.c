@@ -242,6 +242,7 @@ static void problems_outside_the_limits_are_refused(void** state) {
       {16, 5, 1, ETX_PLAN_MOST_MEMORIES + 1, ETX_BAD_ARGUMENT},
       {16, UINT64_MAX / 2, 1, 2, ETX_BAD_ARGUMENT},
       {UINT64_MAX / 2, 5, 1, 2, ETX_BAD_ARGUMENT},
+      {UINT64_C(1) << 62, 5, 1, 2, ETX_BAD_ARGUMENT},
       // Each of two blocks is within the limit, both are not.
       {16, UINT64_C(3) << 60, 1, 2, ETX_BAD_ARGUMENT},
       {UINT64_C(3) << 60, 5, 1, 2, ETX_BAD_ARGUMENT},

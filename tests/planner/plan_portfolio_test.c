@@ -356,6 +356,15 @@ static void invalid_problems_are_refused(void** state) {
   blocks[0].size = UINT64_MAX / 2 - 16;
   refuses(&problem, ETX_BAD_ARGUMENT, "exceed 2^63");
   blocks[0] = good;
+  blocks[1].size = UINT64_MAX;
+  refuses(&problem, ETX_BAD_ARGUMENT, "exceed 2^63");
+  blocks[1].size = UINT64_MAX - 16;
+  blocks[1].alignment = 32;
+  refuses(&problem, ETX_BAD_ARGUMENT, "exceed 2^63");
+  blocks[1] = good;
+  blocks[1].fixed = UINT64_MAX - 20;
+  refuses(&problem, ETX_BAD_ARGUMENT, "exceed 2^63");
+  blocks[1] = good;
   blocks[0].alignment = UINT64_C(1) << 63;
   refuses(&problem, ETX_BAD_ARGUMENT, "exceed 2^63");
   blocks[0] = good;

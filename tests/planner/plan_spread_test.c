@@ -32,8 +32,8 @@ static void keeps_random_plans_valid(void** state) {
   }
 }
 
-// A large block, then a chain in which each value makes the next one. A new block
-// uses no bytes of the four blocks that have just ended.
+// A large block, then a chain in which each value makes the next one. A new
+// block uses no bytes of the four blocks that have just ended.
 static void moves_to_the_bytes_used_longest_ago(void** state) {
   enum { CHAIN = 40, REST = 4 };
   etx_plan_block blocks[CHAIN + 1];
@@ -68,11 +68,42 @@ static void leaves_small_blocks(void** state) {
   assert_int_equal(offsets[2], 0);
 }
 
+// A block without bytes does not keep others off the page at its offset.
+static void ignores_blocks_without_bytes(void** state) {
+  (void)state;
+  enum { BYTES = 1 << 16 };
+  etx_plan_block blocks[] = {block_of(0, 9, 0), block_of(1, 2, BYTES)};
+  uint64_t offsets[] = {8, 4 * BYTES};
+  const etx_plan_problem problem = problem_of(blocks, 2);
+  etx_plan_solution solution = {offsets, 1 << 22, 0, "by hand", 0};
+  etx_plan_spread(&problem, &solution);
+  assert_int_equal(offsets[1], 0);
+}
+
+static void leaves_too_many_blocks(void** state) {
+  (void)state;
+  enum { COUNT = ETX_PLAN_SPREAD_MOST_BLOCKS + 1, BYTES = 1 << 16 };
+  etx_plan_block* const blocks = malloc(COUNT * sizeof *blocks);
+  uint64_t* const offsets = calloc(COUNT, sizeof *offsets);
+  assert_non_null(blocks);
+  assert_non_null(offsets);
+  for (uint32_t b = 0; b < COUNT; ++b) blocks[b] = block_of(b, b + 1, BYTES);
+  const etx_plan_problem problem = problem_of(blocks, COUNT);
+  etx_plan_solution solution = {offsets, 1 << 22, 0, "by hand", 0};
+  etx_plan_spread(&problem, &solution);
+  assert_int_equal(solution.arena_bytes, 1 << 22);
+  for (uint32_t b = 0; b < COUNT; ++b) assert_int_equal(offsets[b], 0);
+  free(blocks);
+  free(offsets);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keeps_random_plans_valid),
       cmocka_unit_test(moves_to_the_bytes_used_longest_ago),
       cmocka_unit_test(leaves_small_blocks),
+      cmocka_unit_test(ignores_blocks_without_bytes),
+      cmocka_unit_test(leaves_too_many_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,8 +221,15 @@ static void both_validators_agree_on_a_mutated_plan(void** state) {
   assert_in_range(refused, 300, 900);
 }
 
+static void a_verdict_outside_the_list_has_a_text(void** state) {
+  (void)state;
+  assert_string_equal(etx_plan_verdict_text(ETX_PLAN_VERDICT_COUNT),
+                      "unknown verdict");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_verdict_outside_the_list_has_a_text),
       cmocka_unit_test(a_good_plan_is_valid),
       cmocka_unit_test(a_fixed_block_elsewhere_is_moved),
       cmocka_unit_test(an_offset_off_its_alignment_is_misaligned),

@@ -5,6 +5,7 @@
 
 #include "plan_fixture.h"
 
+#include "planner/algorithms/interval_index.h"
 #include "planner/memories/memory_choice.h"
 #include "planner/memories/memory_fill.h"
 #include "planner/memories/plan_memories.h"
@@ -180,6 +181,39 @@ static etx_status bound_alone(const void* problem, const char* algorithm,
   return etx_plan_bound(problem, work, &bytes);
 }
 
+static etx_status bound_parts_alone(const void* problem, const char* algorithm,
+                                    etx_arena* work) {
+  etx_plan_partitions parts = partition(problem);
+  (void)algorithm;
+  return etx_plan_bound_partitions(&parts, work) ? ETX_OK : ETX_OUT_OF_MEMORY;
+}
+
+static etx_status index_alone(const void* problem, const char* algorithm,
+                              etx_arena* work) {
+  etx_interval_index index;
+  const etx_plan_partitions parts = partition(problem);
+  (void)algorithm;
+  const bool taken = etx_interval_index_take(&index, &parts.all, work);
+  etx_arena_rewind(work, 0);
+  return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
+}
+
+// A plan is only counted if it is smaller than the best one.
+static void the_simplest_plan_may_be_too_large(void** state) {
+  (void)state;
+  uint32_t found[COUNT];
+  etx_arena work;
+  draw_blocks(17, false);
+  const etx_plan_problem problem = problem_of(blocks, COUNT);
+  const etx_plan_partitions parts = partition(&problem);
+  etx_plan_goal goal = {0, 0, 1, STEPS};
+  etx_arena_init(&work, NULL, 0);
+  assert_int_equal(etx_plan_naive_run(&parts.all, &goal, &work, found),
+                   ETX_NOT_FOUND);
+  goal.best = ETX_PLAN_CEILING;
+  assert_int_equal(etx_plan_naive_run(&parts.all, &goal, &work, found), ETX_OK);
+}
+
 static etx_status choose_alone(const void* problem, const char* algorithm,
                                etx_arena* work) {
   static uint8_t is_candidate[COUNT], is_chosen[COUNT];
@@ -229,7 +263,8 @@ static void so_does_each_part_of_the_planner(void** state) {
   etx_plan_problem problem = problem_of(blocks, COUNT);
   problem.steps = STEPS;
   static etx_status (*const parts[])(const void*, const char*, etx_arena*) = {
-      partition_alone, bound_alone, choose_alone, fill_alone, take_bits_alone};
+      partition_alone, bound_alone, bound_parts_alone, index_alone,
+      choose_alone,    fill_alone,  take_bits_alone};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
     const small_solver solver = {parts[i], &problem, NULL};
     assert_true(try_sizes(&solver, ENOUGH) > 2);
@@ -250,6 +285,13 @@ static void some_problems_need_more_than_there_is(void** state) {
   const etx_plan_problem problem = {.block_count = SIZE_MAX / 16};
   const etx_plan_memories_problem given = {.problem = &problem};
   assert_int_equal(etx_plan_needed(&problem), SIZE_MAX);
+  // The bound counts, too.
+  const etx_plan_problem few = {.block_count = 8};
+  uint64_t bytes = 7;
+  etx_arena_init_counting(&counter);
+  assert_int_equal(etx_plan_bound(&few, &counter, &bytes), ETX_OK);
+  assert_true(counter.peak_bytes > 8 * 16);
+  assert_int_equal(bytes, 7);
   assert_int_equal(etx_plan_memories_needed(&given), SIZE_MAX);
   etx_arena_init_counting(&counter);
   assert_false(etx_plan_partitions_take(&parts, &problem, &counter));
@@ -262,6 +304,7 @@ int main(void) {
       cmocka_unit_test(so_does_the_validator),
       cmocka_unit_test(so_does_a_plan_for_several_memories),
       cmocka_unit_test(so_does_each_part_of_the_planner),
+      cmocka_unit_test(the_simplest_plan_may_be_too_large),
       cmocka_unit_test(some_problems_need_more_than_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

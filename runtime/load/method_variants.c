@@ -89,15 +89,17 @@ static etx_status count_needed(const etx_program* program, etx_text name,
   const size_t variants = etx_program_variant_count(program, name);
   const size_t count = variants + count_copies(program, name);
   etx_arena_init_counting(&arena);
-  bool fits = count == 0 ||
-              take_arrays(&arena, count, etx_pte_output_count(&plan), NULL);
+  bool fits = true;
+  if (count > 0) {
+    fits = take_arrays(&arena, count, etx_pte_output_count(&plan), NULL);
+  }
   for (size_t i = 0; i < count; ++i) {
     etx_memory_needed needed;
     void* unused = NULL;
     ETX_TRY(etx_method_needed(program, item_name(name, variants, i, buffer),
                               &needed, diag));
-    fits = fits && etx_arena_take_ok(&arena, needed.structure_bytes,
-                                     ETX_ARENA_ALIGNMENT, &unused);
+    fits &= etx_arena_take_ok(&arena, needed.structure_bytes,
+                              ETX_ARENA_ALIGNMENT, &unused);
     take_larger(needed.scratch_bytes, &all.scratch_bytes);
     take_larger(needed.temporary_bytes, &all.temporary_bytes);
   }
@@ -155,7 +157,7 @@ static bool has_same_order(const etx_method* method, const etx_method* variant,
                            size_t input) {
   const uint32_t own = method->inputs[input].tensor;
   const uint32_t other = variant->inputs[input].tensor;
-  if (own == ETX_NO_INDEX || other == ETX_NO_INDEX) return own == other;
+  if (own == ETX_NO_INDEX) return true;  // both are numbers
   const uint8_t* const a = method->tensors[own].dim_order;
   const uint8_t* const b = variant->tensors[other].dim_order;
   const size_t rank = method->tensors[own].value->as.tensor.rank;

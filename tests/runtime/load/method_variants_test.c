@@ -365,6 +365,10 @@ typedef enum unlike {
   UNLIKE_INPUTS,
   UNLIKE_OUTPUTS,
   UNLIKE_STATE,
+  UNLIKE_KIND,
+  UNLIKE_ORDER,
+  UNLIKE_WRITTEN,
+  UNLIKE_OPERATOR,
   UNLIKE_COUNT,
 } unlike;
 
@@ -375,8 +379,13 @@ static void add_unlike(test_program* p, unlike kind) {
       kind == UNLIKE_OUTPUT_TYPE ? ETX_DTYPE_INT32 : ETX_DTYPE_FLOAT32;
   test_method(p, "f@1");
   test_arenas(p, 64, kind == UNLIKE_STATE ? 64 : 0);
+  static const uint8_t swapped[2] = {1, 0};
+  const bool is_matrix = kind == UNLIKE_RANK || kind == UNLIKE_ORDER;
   const int x =
-      test_borrowed(p, type, kind == UNLIKE_RANK ? SIZES(1, 1) : SIZES(1));
+      kind == UNLIKE_KIND
+          ? test_int(p, 1)
+          : test_borrowed(p, type, is_matrix ? SIZES(1, 1) : SIZES(1));
+  if (kind == UNLIKE_ORDER) test_tensor_of(p, x)->dim_order = swapped;
   test_input(p, x, kind == UNLIKE_NAME ? "z" : "x");
   if (kind == UNLIKE_INPUTS) {
     test_input(p, test_borrowed(p, type, SIZES(1)), "more");
@@ -385,16 +394,32 @@ static void add_unlike(test_program* p, unlike kind) {
   const int source = out == type || kind == UNLIKE_TYPE
                          ? x
                          : test_scratch(p, out, SIZES(1), 16);
-  if (kind != UNLIKE_TYPE && kind != UNLIKE_RANK) {
-    test_call(p, "aten::abs", "out", ARGS(source, y, y));
+  if (kind != UNLIKE_TYPE && !is_matrix && kind != UNLIKE_KIND) {
+    test_call(p, kind == UNLIKE_OPERATOR ? "my::own" : "aten::abs", "out",
+              ARGS(source, y, y));
   }
   if (kind == UNLIKE_STATE) {
     const int s = test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0);
     test_call(p, "aten::abs", "out", ARGS(x, s, s));
     test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0, 0);
   }
-  test_output(p, y, "y");
+  test_shown(p, y, "y", kind == UNLIKE_WRITTEN ? 0 : -1);
   if (kind == UNLIKE_OUTPUTS) test_output(p, y, "more");
+}
+
+// f for matrices in order.
+static test_program* program_of_matrices(void) {
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_method(p, "f");
+  test_arenas(p, 64, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1, 1)), "x");
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1, 1), 0);
+  const int shown = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 16);
+  test_call(p, "aten::neg", "out", ARGS(x, y, y));
+  test_output(p, shown, "y");
+  return p;
 }
 
 static void a_variant_unlike_its_method_is_refused(void** state) {
@@ -404,16 +429,207 @@ static void a_variant_unlike_its_method_is_refused(void** state) {
     f.p = test_program_new();
     test_blob(f.p);
     add_method(f.p, "f", "aten::neg", 1, 8, 0);
+    if (kind == UNLIKE_ORDER) {
+      test_program_end(f.p);
+      f.p = program_of_matrices();
+    }
     add_unlike(f.p, kind);
     open_and_load(&f, NULL);
     assert_int_equal(f.count, 1);
+    etx_diag_init(&diag);
     assert_int_equal(
         etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag),
-        ETX_BAD_FILE);
+        kind == UNLIKE_OPERATOR ? ETX_MISSING_OPERATOR : ETX_BAD_FILE);
     assert_true(test_message_has(&diag, "f@1"));
+    if (kind == UNLIKE_ORDER) {
+      end(&f);
+      continue;
+    }
     run(&f, 1, 1.5f);  // the method is as it was
     end(&f);
   }
+}
+
+// What a variant needs may be more than may be counted.
+static void needs_of_variants_are_counted(void** state) {
+  (void)state;
+  static const char* const names[] = {"f", "f@1"};
+  for (size_t bad = 0; bad < 2; ++bad) {
+    test_program* const p = test_program_new();
+    etx_program program;
+    etx_method method;
+    etx_memory_needed needed;
+    size_t count = 0;
+    test_blob(p);
+    for (size_t i = 0; i < 2; ++i) {
+      add_method(p, names[i], "aten::neg", 1, i == 0 ? 8 : 4, 0);
+      const int z = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1));
+      const int a = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 0);
+      for (int k = 0; i == bad && k < 513; ++k) {
+        test_call(p, "aten::neg", "out", ARGS(a, z, z));
+        test_move(p, a, z);
+      }
+    }
+    assert_ok(etx_program_open(&program, test_file(p), &etx_all_kernels, NULL,
+                               &diag));
+    assert_refused(etx_method_variants_needed(&program, etx_text_of("f"),
+                                              &count, &needed, &diag),
+                   ETX_OUT_OF_RANGE, "more than 512 outputs");
+    assert_refused(etx_method_variants_needed(&program, etx_text_of("g"),
+                                              &count, &needed, &diag),
+                   ETX_NOT_FOUND, "no method 'g'");
+    if (bad == 1) {
+      assert_ok(etx_method_needed(&program, etx_text_of("f"), &needed, &diag));
+      test_block structures = test_block_new(needed.structure_bytes, 16);
+      test_block scratch = test_block_new(needed.scratch_bytes, 16);
+      test_block block = test_block_new(1 << 16, 16);
+      const etx_method_memory memory = {
+          structures.bytes, scratch.bytes, {NULL, 0}, NULL};
+      assert_ok(etx_method_init(&method, &program, etx_text_of("f"), &memory,
+                                NULL, &diag));
+      assert_refused(etx_method_use_variants(&method, block.bytes, NULL, &diag),
+                     ETX_OUT_OF_RANGE, "more than 512 outputs");
+      assert_true(test_block_end(&block));
+      assert_true(test_block_end(&structures));
+      assert_true(test_block_end(&scratch));
+    }
+    test_program_end(p);
+  }
+}
+
+// A method without variants may be asked to use them.
+static void no_variants_are_none(void** state) {
+  (void)state;
+  variants_fixture f;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_method(f.p, "f", "aten::neg", 1, 8, 0);
+  open_and_load(&f, NULL);
+  assert_int_equal(f.count, 0);
+  assert_ok(etx_method_use_variants(&f.method, (etx_bytes_mut){NULL, 0}, NULL,
+                                    &diag));
+  run(&f, 3, 1.5f);
+  assert_int_equal(etx_method_variant_runs(&f.method, 0), 0);
+  assert_int_equal(etx_method_variant_runs(&f.method, 1), 0);
+  end(&f);
+}
+
+static void use_while_busy(void* context, size_t instruction,
+                           const etx_call* call) {
+  variants_fixture* const f = context;
+  (void)instruction, (void)call;
+  assert_status(
+      etx_method_use_variants(&f->method, f->variants.bytes, NULL, &diag),
+      ETX_BAD_STATE);
+}
+
+static void a_method_in_use_takes_no_variants(void** state) {
+  (void)state;
+  variants_fixture f;
+  f.p = program_with_variants();
+  open_and_load(&f, NULL);
+  const etx_run_observer observer = {use_while_busy, use_while_busy, &f};
+  etx_method_observe(&f.method, &observer);
+  run(&f, 1, 1.5f);
+  etx_method_observe(&f.method, NULL);
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  run(&f, 2, -2.0f);
+  // Preparing chooses a variant and counts no run.
+  const uint64_t runs = etx_method_variant_runs(&f.method, 1);
+  assert_ok(etx_method_prepare(&f.method, &diag));
+  assert_int_equal(etx_method_variant_runs(&f.method, 1), runs);
+  assert_int_equal(etx_method_variant_runs(&f.method, 3), 0);
+  end(&f);
+}
+
+// ---- numbers, and inputs without dimensions ----
+
+// A method of x[n], k and a number without dimensions, and a fixed integer.
+// Sizes and k are bounds; equal ones are fixed.
+static void add_numbered(test_program* p, const char* name, const char* op,
+                         const int32_t sizes[2], const int64_t numbers[2],
+                         const char* kind) {
+  test_method(p, name);
+  test_arenas(p, 64, 0);
+  int x = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(sizes[1]));
+  int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(sizes[1]), 0);
+  const bool varies = sizes[0] != sizes[1];
+  if (varies) {
+    x = test_dynamic(p, x);
+    y = test_dynamic(p, y);
+    test_dim(p, 0, 0, test_symbol(p, "n", sizes[0], sizes[1]), 1, 0);
+  }
+  test_input(p, x, "x");
+  test_input(p, test_int(p, numbers[1]), kind);
+  test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SCALAR_SIZES), "scale");
+  test_input(p, test_int(p, 5), "five");
+  if (numbers[0] != numbers[1]) {
+    test_dim(p, 1, -1, test_symbol(p, "k", numbers[0], numbers[1]), 1, 0);
+  }
+  test_call(p, op, "out", ARGS(x, y, y));
+  test_output(p, y, "y");
+}
+
+static void run_numbered(variants_fixture* f, int32_t size, int64_t number,
+                         size_t variant) {
+  static float x[8], scale[1];
+  const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, size);
+  const etx_tensor second = test_tensor(scale, ETX_DTYPE_FLOAT32, 0, NULL);
+  const etx_value k = {.kind = ETX_VALUE_INT, .as.integer = number};
+  assert_ok(etx_method_set_input(&f->method, 0, &input, &diag));
+  assert_ok(etx_method_set_value(&f->method, 1, &k, &diag));
+  assert_ok(etx_method_set_input(&f->method, 2, &second, &diag));
+  assert_ok(etx_method_run(&f->method, &diag));
+  assert_int_equal(etx_method_variant_last(&f->method), variant);
+  assert_int_equal(test_output_tensor(&f->method, 0)->sizes[0], size);
+}
+
+static void numbers_choose_among_variants(void** state) {
+  (void)state;
+  static const int32_t one[] = {1, 1}, some[] = {1, 4}, all[] = {1, 8};
+  static const int64_t low[] = {1, 2}, three[] = {3, 3}, any[] = {1, 4};
+  for (uint32_t kept = 0; kept < 3; kept += 2) {
+    variants_fixture f;
+    etx_limits limits;
+    memset(&limits, 0, sizeof limits);
+    limits.kept_sizes = kept;
+    f.p = test_program_new();
+    test_blob(f.p);
+    add_numbered(f.p, "f", "aten::neg", all, any, "k");
+    add_numbered(f.p, "f@1", "aten::abs", one, low, "k");
+    add_numbered(f.p, "f@2", "aten::floor", some, three, "k");
+    open_and_load(&f, &limits);
+    assert_ok(
+        etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+    static const struct {
+      int32_t size;
+      int64_t number;
+      size_t variant;
+    } calls[] = {{1, 1, 0}, {1, 2, 0}, {1, 3, 1}, {4, 3, 1}, {4, 3, 1},
+                 {4, 2, 2}, {4, 4, 2}, {4, 2, 2}, {8, 3, 2}, {8, 3, 2},
+                 {8, 4, 2}, {1, 4, 2}, {1, 2, 0}, {1, 2, 0}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+      run_numbered(&f, calls[i].size, calls[i].number, calls[i].variant);
+    }
+    end(&f);
+  }
+}
+
+// A variant whose number varies is not for a method whose number is fixed.
+static void a_fixed_number_has_no_variant_for_others(void** state) {
+  (void)state;
+  static const int32_t one[] = {1, 1}, all[] = {1, 8};
+  static const int64_t three[] = {3, 3}, any[] = {1, 4};
+  variants_fixture f;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_numbered(f.p, "f", "aten::neg", all, three, "k");
+  add_numbered(f.p, "f@1", "aten::abs", one, any, "k");
+  open_and_load(&f, NULL);
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  run_numbered(&f, 1, 3, 1);
+  run_numbered(&f, 8, 3, 1);
+  end(&f);
 }
 
 // `f@1@1` is a variant of nothing, and `f@3` alone comes after no `f@2`.
@@ -532,6 +748,11 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, every_smaller_block_is_refused),
       unit_test_with(ETX_DYNAMIC, a_variant_unlike_its_method_is_refused),
       unit_test_with(ETX_DYNAMIC, variants_have_no_variants),
+      unit_test_with(ETX_CONTROL_FLOW, needs_of_variants_are_counted),
+      unit_test_with(ETX_DYNAMIC, no_variants_are_none),
+      unit_test_with(ETX_DYNAMIC, a_method_in_use_takes_no_variants),
+      unit_test_with(ETX_DYNAMIC, numbers_choose_among_variants),
+      unit_test_with(ETX_DYNAMIC, a_fixed_number_has_no_variant_for_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,12 +161,7 @@ static bool has_same_order(const etx_method* method, const etx_method* variant,
   const uint8_t* const a = method->tensors[own].dim_order;
   const uint8_t* const b = variant->tensors[other].dim_order;
   const size_t rank = method->tensors[own].value->as.tensor.rank;
-  for (size_t i = 0; i < rank; ++i) {
-    const size_t first = a == NULL ? i : a[i];
-    const size_t second = b == NULL ? i : b[i];
-    if (first != second) return false;
-  }
-  return true;
+  return rank == 0 || memcmp(a, b, rank) == 0;
 }
 
 static bool is_same_input(const etx_method* method, const etx_method* variant,

@@ -38,7 +38,7 @@ static bool compute_sizes(const etx_method* method, etx_method_tensor* tensor,
   int64_t stride = 1;
   bool is_empty = false;
   for (size_t i = tensor->value->as.tensor.rank; i-- > 0;) {
-    const size_t at = tensor->dim_order == NULL ? i : tensor->dim_order[i];
+    const size_t at = tensor->dim_order[i];
     const int64_t size = etx_size_value(dims[at], program->values);
     if ((uint64_t)size > INT32_MAX || stride > INT32_MAX) return false;
     tensor->sizes[at] = (int32_t)size;

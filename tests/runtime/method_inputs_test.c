@@ -1,5 +1,7 @@
 // Inputs: which ones a method accepts, and how their memory is used.
 
+#include <math.h>
+
 #include "tests/support/assert_status.h"
 #include "tests/support/short_kernel_table.h"
 #include "tests/support/loaded_method.h"
@@ -385,6 +387,117 @@ static void a_mutable_input_gets_the_content_of_its_output(void** state) {
   end(&f);
 }
 
+// Strides that do not fit in 32 bits, of tensors without elements, in two
+// orders of dimensions.
+static void strides_beyond_32_bits_are_refused(void** state) {
+  (void)state;
+  static const uint8_t reversed[3] = {2, 1, 0};
+  static const int32_t rows[][3] = {
+      {0, 65536, 65536}, {65536, 65536, 0}, {0, 2, 2}};
+  for (size_t i = 0; i < 2; ++i) {
+    inputs_fixture f;
+    f.p = test_program_new();
+    test_method(f.p, "forward");
+    const int x = test_dynamic(
+        f.p, test_borrowed(f.p, ETX_DTYPE_FLOAT32, SIZES(2, 2, 2)));
+    if (i == 1) test_tensor_of(f.p, x)->dim_order = reversed;
+    test_input(f.p, x, "");
+    load(&f, "forward");
+    for (size_t r = 0; r < 3; ++r) {
+      const etx_tensor value = test_tensor(NULL, ETX_DTYPE_FLOAT32, 3, rows[r]);
+      if (r < 1 + i) {
+        assert_refused(etx_method_set_input(&f.loaded.method, 0, &value, &diag),
+                       ETX_OUT_OF_RANGE,
+                       "strides of input 'input_0' do not fit");
+      } else {
+        assert_ok(etx_method_set_input(&f.loaded.method, 0, &value, &diag));
+      }
+    }
+    end(&f);
+  }
+}
+
+static void unknown_types_and_missing_inputs_are_refused(void** state) {
+  (void)state;
+  inputs_fixture f;
+  float data[3] = {1, 2, 3};
+  f.p = test_program_new();
+  test_method(f.p, "forward");
+  test_input(f.p, test_borrowed(f.p, ETX_DTYPE_FLOAT32, SIZES(3)), "");
+  load(&f, "forward");
+  etx_tensor value = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  value.dtype = (etx_dtype)99;
+  assert_refused(etx_method_set_input(&f.loaded.method, 0, &value, &diag),
+                 ETX_BAD_ARGUMENT, "is of unknown type, expected float32");
+  value.dtype = ETX_DTYPE_FLOAT32;
+  value.data = NULL;
+  assert_refused(etx_method_set_input(&f.loaded.method, 0, &value, &diag),
+                 ETX_BAD_ARGUMENT, "has no data");
+  const etx_value number = {.kind = ETX_VALUE_INT, .as.integer = 1};
+  assert_status(etx_method_set_value(&f.loaded.method, 1, &number, &diag),
+                ETX_OUT_OF_RANGE);
+  end(&f);
+}
+
+// A fixed float must be given nearly as it was exported.
+static void fixed_floats_are_compared_with_a_tolerance(void** state) {
+  (void)state;
+  const double nan = (double)NAN, infinity = (double)INFINITY;
+  const struct {
+    double fixed, given;
+    bool is_same;
+  } rows[] = {{1, 1.00005, true},
+              {1, 0.99995, true},
+              {1, 1.001, false},
+              {1, 0.999, false},
+              {-1, -1.00005, true},
+              {-1e6, -1e6 - 5, true},
+              {-1e6, -1e6 + 50, false},
+              {nan, nan, true},
+              {nan, 1, false},
+              {1, nan, false},
+              {infinity, infinity, true},
+              {infinity, 1, false},
+              {-infinity, 1, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    inputs_fixture f;
+    f.p = test_program_new();
+    test_method(f.p, "forward");
+    test_input(f.p, test_double(f.p, rows[i].fixed), "");
+    load(&f, "forward");
+    const etx_value value = {.kind = ETX_VALUE_DOUBLE,
+                             .as.real = rows[i].given};
+    assert_status(etx_method_set_value(&f.loaded.method, 0, &value, &diag),
+                  rows[i].is_same ? ETX_OK : ETX_BAD_ARGUMENT);
+    end(&f);
+  }
+}
+
+// Inputs and outputs of stock files are numbered.
+static void numbers_name_the_ports_of_stock_files(void** state) {
+  (void)state;
+  inputs_fixture f;
+  size_t index = 0;
+  f.p = test_program_new();
+  test_method(f.p, "forward");
+  for (int i = 0; i < 12; ++i) {
+    test_output(f.p, test_input(f.p, test_int(f.p, i), ""), "");
+  }
+  load(&f, "forward");
+  const etx_method* const method = &f.loaded.method;
+  assert_int_equal(
+      etx_method_find_input(method, etx_text_of("input_11"), &index), ETX_OK);
+  assert_int_equal(index, 11);
+  assert_int_equal(
+      etx_method_find_output(method, etx_text_of("output_10"), &index), ETX_OK);
+  assert_int_equal(index, 10);
+  assert_int_equal(
+      etx_method_find_output(method, etx_text_of("output_12"), &index),
+      ETX_NOT_FOUND);
+  assert_int_equal(index, 10);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, wrong_types_ranks_and_sizes_are_refused),
@@ -398,6 +511,10 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC,
                      fixed_values_must_be_given_as_they_were_exported),
       unit_test_with(ETX_DYNAMIC, an_integer_may_vary_within_its_symbol),
+      unit_test_with(ETX_DYNAMIC, strides_beyond_32_bits_are_refused),
+      cmocka_unit_test(unknown_types_and_missing_inputs_are_refused),
+      cmocka_unit_test(fixed_floats_are_compared_with_a_tolerance),
+      cmocka_unit_test(numbers_name_the_ports_of_stock_files),
       cmocka_unit_test(a_mutable_input_is_written_in_place),
       cmocka_unit_test(a_planned_mutable_input_is_copied_back),
       cmocka_unit_test(a_mutable_input_gets_the_content_of_its_output),

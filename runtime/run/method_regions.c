@@ -9,8 +9,8 @@
 #include "runtime/regions.h"
 
 #include "format/base/arena.h"
-#include "format/base/checked_math.h"
 #include "format/base/independent_regions.h"
+#include "format/base/reachability.h"
 #include "runtime/method/method_types.h"
 #include "runtime/run/method_run.h"
 #include "runtime/shapes/scratch_compaction.h"
@@ -71,26 +71,20 @@ static size_t count_accesses(const etx_method* method) {
 
 static bool take(etx_arena* arena, size_t count, size_t bytes, void* out) {
   void* block = NULL;
-  size_t all = 0;
-  if (!etx_multiply_size(count, bytes, &all) ||
-      !etx_arena_take_ok(arena, all, ETX_ARENA_ALIGNMENT, &block)) {
-    return false;
-  }
+  const bool fits = etx_arena_take_items(arena, count, bytes, &block);
   memcpy(out, &block, sizeof block);
-  return true;
+  return fits;
 }
 
 static bool take_runs(etx_arena* arena, const etx_method* method,
                       size_t region_limit, region_run** out_runs) {
-  if (!take(arena, region_limit, sizeof **out_runs, out_runs)) return false;
+  bool fits = take(arena, region_limit, sizeof **out_runs, out_runs);
   for (size_t r = 0; r < region_limit; ++r) {
     void* temporary = method->temporary.data;
-    if (r > 0 && !take(arena, method->temporary.size, 1, &temporary)) {
-      return false;
-    }
-    if (!arena->counting) (*out_runs)[r].temporary = temporary;
+    if (r > 0) fits &= take(arena, method->temporary.size, 1, &temporary);
+    if (*out_runs != NULL) (*out_runs)[r].temporary = temporary;
   }
-  return true;
+  return fits;
 }
 
 // Takes all arrays, or only counts their bytes.
@@ -101,19 +95,20 @@ static bool lay_out(etx_arena* arena, const etx_method* method,
   const size_t steps = method->record_count;
   memset(l, 0, sizeof *l);
   l->problem.region_limit = region_limit;
-  const bool fits =
-      take(arena, 1, sizeof *regions, &regions) &&
-      take_runs(arena, method, region_limit, &runs) &&
-      take(arena, steps, sizeof *l->problem.group_ends,
-           &l->problem.group_ends) &&
-      take(arena, steps, 1, &l->problem.regions) &&
-      take(arena, steps, sizeof *l->costs, &l->costs) &&
-      take(arena, steps, ETX_REGIONS_WORDS * sizeof(uint64_t),
-           &l->problem.conflicts) &&
-      take(arena, steps + 1, sizeof *l->problem.best, &l->problem.best) &&
-      take(arena, steps + 1, sizeof *l->problem.from, &l->problem.from) &&
+  bool fits = take(arena, 1, sizeof *regions, &regions);
+  fits &= take_runs(arena, method, region_limit, &runs);
+  fits &=
+      take(arena, steps, sizeof *l->problem.group_ends, &l->problem.group_ends);
+  fits &= take(arena, steps, 1, &l->problem.regions);
+  fits &= take(arena, steps, sizeof *l->costs, &l->costs);
+  fits &= take(arena, steps, ETX_REGIONS_WORDS * sizeof(uint64_t),
+               &l->problem.conflicts);
+  fits &= take(arena, steps + 1, sizeof *l->problem.best, &l->problem.best);
+  fits &= take(arena, steps + 1, sizeof *l->problem.from, &l->problem.from);
+  fits &=
       take(arena, count_accesses(method), sizeof(step_access), &l->accesses);
-  if (!fits || arena->counting) return fits;
+  // Memory that is smaller than counted is refused before.
+  if (arena->counting || ETX_NEVER(!fits)) return fits;
   l->problem.costs = l->costs;
   memset(regions, 0, sizeof *regions);
   regions->region_limit = region_limit;
@@ -175,14 +170,11 @@ static bool note_argument(const etx_method* method,
                           const etx_method_record* record, size_t argument,
                           regions_layout* l) {
   const uint32_t step = (uint32_t)l->problem.count;
-  const bool is_written = argument < 64 && (record->written >> argument & 1);
+  const bool is_written = (record->written >> argument & 1) != 0;
   const etx_value_span span = etx_call_argument_values(&record->call, argument);
   for (const etx_value* const* at = span.at; at != span.end; ++at) {
     if (*at == NULL) continue;
-    if ((*at)->kind != ETX_VALUE_TENSOR) {
-      if (is_written) return false;
-      continue;
-    }
+    if ((*at)->kind != ETX_VALUE_TENSOR) continue;  // none that is written
     step_access* const found = &l->accesses[l->access_count];
     if (!find_access(method, etx_method_tensor_of(method, *at), found)) {
       return false;
@@ -409,7 +401,8 @@ static etx_status use_regions(etx_method* method, const etx_launcher* launcher,
                          etx_pte_plan_name(&method->plan));
   }
   etx_arena_init(&arena, memory.data, memory.size);
-  if (!lay_out(&arena, method, region_limit, &l)) return ETX_INTERNAL;
+  const bool fits = lay_out(&arena, method, region_limit, &l);
+  if (ETX_NEVER(!fits)) return ETX_INTERNAL;  // as above
   l.regions->launcher = launcher;
   find(method, &l);
   method->regions = l.regions;

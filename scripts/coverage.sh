@@ -12,11 +12,11 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON \
   -DETX_COVERAGE="format/flatbuffers;format/pte;runtime;shared_memory;cli/verify;planner" >/dev/null
-cmake --build "$build" --target etx corpus_tool tests/{format,runtime,shared_memory,planner,hostile}/all \
-  $(ninja -C "$build" -t targets all | sed -n 's/^\(test_cli_\(verify\|cache\|variants\|late\|size\|sized\|second\|parallel\|board\)_[a-z0-9_]*\): .*/\1/p')
+cmake --build "$build" --target etx corpus_tool tests/{format,runtime,shared_memory,planner,hostile,ops}/all \
+  $(ninja -C "$build" -t targets all | sed -n 's/^\(test_cli_\(verify\|kept\|cache\|variants\|late\|size\|sized\|second\|parallel\|board\)_[a-z0-9_]*\): .*/\1/p')
 find "$build" -name '*.gcda' -delete
 # Without the tests of kernels and long loops of damage, which decide nothing more.
-ctest --test-dir "$build" -j2 -R '^(format|runtime|shared_memory|planner|hostile)/|^cli/(verify|cache|variants|late|size|sized|second|parallel|board)_' \
+ctest --test-dir "$build" -j2 -R '^(format|runtime|shared_memory|planner|hostile|ops)/|^cli/(verify|kept|cache|variants|late|size|sized|second|parallel|board)_' \
   -E '^runtime/kernels/|^hostile/(mutation|bit_flip|method_mutation|drawn_program)_test' \
   >"$build/tests.txt" || echo "some tests failed, see $build/tests.txt" >&2
 "$here/scripts/branch_counts.py" "$build"

@@ -24,8 +24,8 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
   char name_buffer[ETX_INPUT_NAME_BYTES];
   const etx_blob_symbol* const symbol = &method->symbol_bounds[row->symbol];
   int64_t rest = 0;
-  if (row->factor <= 0 || !etx_subtract_i64(size, row->offset, &rest) ||
-      rest % row->factor != 0) {
+  // Factors were verified to be positive when the file was opened.
+  if (!etx_subtract_i64(size, row->offset, &rest) || rest % row->factor != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "input '%t' has size %i in dimension %i, expected %i "
                          "times '%t' plus %i",

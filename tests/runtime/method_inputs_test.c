@@ -439,6 +439,49 @@ static void unknown_types_and_missing_inputs_are_refused(void** state) {
   end(&f);
 }
 
+// Elements are counted without an overflow. An integer is solved for its symbol
+// without one.
+static void numbers_beyond_all_bounds_are_refused(void** state) {
+  (void)state;
+  static const int32_t many[3] = {65536, 65536, 65536};
+  inputs_fixture f;
+  f.p = test_program_new();
+  test_method(f.p, "forward");
+  test_input(
+      f.p,
+      test_dynamic(f.p, test_borrowed(f.p, ETX_DTYPE_FLOAT32, SIZES(2, 2, 2))),
+      "");
+  load(&f, "forward");
+  const etx_tensor value = test_tensor(NULL, ETX_DTYPE_FLOAT32, 3, many);
+  assert_refused(etx_method_set_input(&f.loaded.method, 0, &value, &diag),
+                 ETX_OUT_OF_RANGE, "the method takes up to 8");
+  end(&f);
+
+  f.p = test_program_new();
+  test_blob(f.p);
+  test_method(f.p, "forward");
+  test_arenas(f.p, 16, 0);
+  const int a = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_input(f.p, test_int(f.p, 3), "n");
+  test_dim(f.p, 0, -1, test_symbol(f.p, "s", 4, 8), 1, -3);
+  test_call(f.p, "aten::relu", "out", ARGS(a, a, a));
+  load(&f, "forward");
+  static const struct {
+    int64_t value;
+    etx_status status;
+  } rows[] = {{1, ETX_OK},
+              {5, ETX_OK},
+              {0, ETX_OUT_OF_RANGE},
+              {6, ETX_OUT_OF_RANGE},
+              {INT64_MAX, ETX_BAD_ARGUMENT}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    const etx_value n = {.kind = ETX_VALUE_INT, .as.integer = rows[i].value};
+    assert_status(etx_method_set_value(&f.loaded.method, 0, &n, &diag),
+                  rows[i].status);
+  }
+  end(&f);
+}
+
 // A fixed float must be given nearly as it was exported.
 static void fixed_floats_are_compared_with_a_tolerance(void** state) {
   (void)state;
@@ -513,6 +556,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, an_integer_may_vary_within_its_symbol),
       unit_test_with(ETX_DYNAMIC, strides_beyond_32_bits_are_refused),
       cmocka_unit_test(unknown_types_and_missing_inputs_are_refused),
+      unit_test_with(ETX_DYNAMIC, numbers_beyond_all_bounds_are_refused),
       cmocka_unit_test(fixed_floats_are_compared_with_a_tolerance),
       cmocka_unit_test(numbers_name_the_ports_of_stock_files),
       cmocka_unit_test(a_mutable_input_is_written_in_place),

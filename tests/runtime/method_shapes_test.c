@@ -116,8 +116,54 @@ static void a_call_is_prepared_again_when_a_number_changes(void** state) {
   end(&f);
 }
 
+// Sizes of a result that numbers state: elements are counted without overflow,
+// and a size is from 0 to 2^31 - 1.
+static void stated_sizes_are_bounded(void** state) {
+  (void)state;
+  static const struct {
+    int sizes[3];
+    const char* message;  // NULL: they fit
+  } rows[] = {{{2, 1, 2}, NULL},
+              {{65536, 65536, 0}, NULL},
+              {{65536, 65536, 2}, "has room for 4 elements"},
+              {{3, 1, 2}, "has room for 4 elements, found 6"},
+              {{-5, 1, 2}, "size -5"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    shapes_fixture f;
+    start(&f);
+    int numbers[3];
+    const int out = test_dynamic(
+        f.p, test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(1, 2, 2), 0));
+    for (size_t k = 0; k < 3; ++k) {
+      numbers[k] = test_int(f.p, rows[i].sizes[k]);
+    }
+    test_call(f.p, "aten::full", "out",
+              ARGS(test_ints(f.p, numbers, 3), test_int(f.p, 7), out, out));
+    test_output(f.p, out, "");
+    assert_ok(etx_program_open(&f.program, test_file(f.p), &etx_all_kernels,
+                               NULL, &diag));
+    etx_diag_init(&diag);
+    const etx_status status =
+        test_load(&f.loaded, &f.program, "forward", NULL, &diag);
+    if ((status == ETX_OK) != (rows[i].message == NULL)) {
+      fail_msg("row %u: %s", (unsigned)i, diag.text);
+    }
+    if (status != ETX_OK) {
+      if (!test_message_has(&diag, rows[i].message)) fail_msg("%s", diag.text);
+      test_program_end(f.p);
+      continue;
+    }
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const etx_tensor* const y = test_output_tensor(&f.loaded.method, 0);
+    assert_int_equal(y->sizes[0], rows[i].sizes[0]);
+    assert_int_equal(y->sizes[2], rows[i].sizes[2]);
+    end(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      unit_test_with(ETX_DYNAMIC, stated_sizes_are_bounded),
       unit_test_with(ETX_CONTROL_FLOW, a_slot_may_change_its_size_after_a_use),
       unit_test_with(ETX_CONTROL_FLOW, a_number_may_change_after_a_use),
       unit_test_with(ETX_CONTROL_FLOW,

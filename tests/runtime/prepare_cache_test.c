@@ -188,6 +188,66 @@ static void results_have_the_sizes_of_a_dynamic_input(void** state) {
   end(&f);
 }
 
+// Lists are compared item by item: None, other tensors, and numbers of other
+// values and counts. Texts of different slots are never taken for equal.
+static void calls_with_other_lists_are_prepared_again(void** state) {
+  (void)state;
+  cache_fixture f;
+  start(&f);
+  test_program* p = f.p;
+  const float a[] = {1, 2, 3, 4};
+  const int64_t zeros[] = {0}, ones[] = {1};
+  const int x = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(2, 2),
+                              test_data(p, a, sizeof a));
+  const int zero = test_constant(p, ETX_DTYPE_INT64, SIZES(1),
+                                 test_data(p, zeros, sizeof zeros));
+  const int one = test_constant(p, ETX_DTYPE_INT64, SIZES(1),
+                                test_data(p, ones, sizeof ones));
+  const int lists[][2] = {{zero, -1}, {-1, zero}, {-1, one},
+                          {-1, one},  {one, -1},  {zero, zero}};
+  const size_t counts[] = {2, 2, 2, 2, 2, 1};
+  uint64_t offset = 0;
+  for (size_t i = 0; i < 6; ++i, offset += 16) {
+    const bool is_row = counts[i] == 1 || lists[i][0] >= 0;
+    const int out = test_scratch(p, ETX_DTYPE_FLOAT32,
+                                 is_row ? SIZES(1, 2) : SIZES(2, 1), offset);
+    test_call(p, "aten::index", "Tensor_out",
+              ARGS(x, test_optional_tensors(p, lists[i], counts[i]), out, out));
+    test_output(p, out, "");
+  }
+  const int first = test_int(p, 0), second = test_int(p, 1);
+  const int again = test_int(p, 0);
+  const int dims[][2] = {{first, 0}, {second, 0}, {first, second}, {again, 0}};
+  const size_t dim_counts[] = {1, 1, 2, 1};
+  const int keeps = test_bool(p, true), none = test_none(p);
+  for (size_t i = 0; i < 4; ++i, offset += 16) {
+    const test_sizes sizes = i == 1   ? SIZES(2, 1)
+                             : i == 2 ? SIZES(1, 1)
+                                      : SIZES(1, 2);
+    const int out = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, offset);
+    test_call(
+        p, "aten::sum", "IntList_out",
+        ARGS(x, test_ints(p, dims[i], dim_counts[i]), keeps, none, out, out));
+    test_output(p, out, "");
+  }
+  for (size_t i = 0; i < 2; ++i, offset += 16) {
+    const int out = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), offset);
+    test_call(p, "aten::gelu", "out",
+              ARGS(x, test_string(p, "none"), out, out));
+    test_output(p, out, "");
+  }
+  assert_ok(load(&f));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  static const float wanted[][2] = {{1, 2}, {1, 3}, {2, 4}, {2, 4},   {3, 4},
+                                    {1, 2}, {4, 6}, {3, 7}, {10, 10}, {4, 6}};
+  for (size_t i = 0; i < 10; ++i) {
+    assert_true(output(&f, i)[0] == wanted[i][0]);
+    if (i != 8) assert_true(output(&f, i)[1] == wanted[i][1]);
+  }
+  assert_memory_equal(output(&f, 10), output(&f, 11), 16);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_last_argument_is_the_result),
@@ -196,6 +256,7 @@ int main(void) {
                      results_of_other_sizes_are_refused),
       cmocka_unit_test(results_of_another_type_are_checked_by_the_kernel),
       cmocka_unit_test(calls_with_other_result_strides_are_prepared_again),
+      cmocka_unit_test(calls_with_other_lists_are_prepared_again),
       unit_test_with(ETX_VERIFIER, memory_is_checked_for_each_call),
       unit_test_with(ETX_DYNAMIC, results_have_the_sizes_of_a_dynamic_input),
   };

@@ -375,20 +375,15 @@ static bool count_all(portfolio* self) {
   part.block_count = (uint32_t)self->problem->block_count;
   uint64_t* scratch = NULL;
   const size_t mark = etx_arena_mark(self->work);
-  if (!etx_plan_take_u64(self->work, 2 * self->problem->block_count,
-                         &scratch)) {
-    return false;
-  }
+  bool fits =
+      etx_plan_take_u64(self->work, 2 * self->problem->block_count, &scratch);
   etx_arena_rewind(self->work, mark);
-  if (etx_plan_validate(self->problem, &none, self->work, NULL) != ETX_OK) {
-    return false;
-  }
+  fits &= etx_plan_validate(self->problem, &none, self->work, NULL) == ETX_OK;
   for (size_t i = 0; i < ALGORITHM_COUNT; ++i) {
-    const etx_status status = algorithms[i].run(&part, NULL, self->work, NULL);
-    if (status != ETX_OK && status != ETX_UNSUPPORTED) return false;
+    fits &= algorithms[i].run(&part, NULL, self->work, NULL) == ETX_OK;
     etx_arena_rewind(self->work, mark);
   }
-  return true;
+  return fits;
 }
 
 size_t etx_plan_needed(const etx_plan_problem* problem) {
@@ -398,6 +393,7 @@ size_t etx_plan_needed(const etx_plan_problem* problem) {
   self.problem = problem;
   self.work = &counter;
   if (problem->block_count > ETX_PLAN_MAX_BLOCKS) return SIZE_MAX;
-  if (!take(&self) || !count_all(&self)) return SIZE_MAX;
-  return counter.peak_bytes;
+  bool fits = take(&self);
+  fits &= count_all(&self);
+  return fits ? counter.peak_bytes : SIZE_MAX;
 }

@@ -399,16 +399,14 @@ size_t etx_plan_memories_needed(const etx_plan_memories_problem* problem) {
   part.block_count = (uint32_t)problem->problem->block_count;
   part.section_count = part.block_count;
   const etx_memory_choice_problem choice = {.part = &part};
-  if (problem->problem->block_count > ETX_PLAN_MAX_BLOCKS || !take(&p)) {
-    return SIZE_MAX;
-  }
+  if (problem->problem->block_count > ETX_PLAN_MAX_BLOCKS) return SIZE_MAX;
+  bool fits = take(&p);
   const size_t own = counter.used_bytes;
-  if (!etx_memory_choose(&choice, &counter, NULL, NULL)) return SIZE_MAX;
+  fits &= etx_memory_choose(&choice, &counter, NULL, NULL);
   const etx_memory_fill fill = {.part = &part};
-  if (!etx_memory_fill_improve(&fill, &counter)) return SIZE_MAX;
+  fits &= etx_memory_fill_improve(&fill, &counter);
   const size_t choosing = counter.peak_bytes - own;
   const size_t most = planning > choosing ? planning : choosing;
-  return most > SIZE_MAX - own - ETX_ARENA_ALIGNMENT
-             ? SIZE_MAX
-             : own + most + ETX_ARENA_ALIGNMENT;
+  fits &= most <= SIZE_MAX - own - ETX_ARENA_ALIGNMENT;
+  return fits ? own + most + ETX_ARENA_ALIGNMENT : SIZE_MAX;
 }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/problem/plan_workspace.h"
 
 enum { WORD_BITS = 64 };
@@ -75,7 +76,10 @@ static void fill_sets(etx_canonical_plan* plan) {
 
 bool etx_canonical_plan_read(etx_canonical_plan* plan,
                              const etx_plan_partition* part) {
-  if (part->block_count > ETX_CANONICAL_PLAN_MAX_BLOCKS) return false;
+  // The caller has compared the number of blocks.
+  if (ETX_NEVER(part->block_count > ETX_CANONICAL_PLAN_MAX_BLOCKS)) {
+    return false;
+  }
   plan->part = part;
   plan->block_count = part->block_count;
   plan->section_count = part->section_count;

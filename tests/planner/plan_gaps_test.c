@@ -207,6 +207,33 @@ static void too_many_blocks_keep_their_plan(void** state) {
   assert_int_equal(solution.lower_bound, COUNT - 1);
 }
 
+// A fixed block stays where it is; a block without a place moves below it, into
+// its gap, at its alignment.
+static void fixed_blocks_stay_in_gaps(void** state) {
+  (void)state;
+  etx_plan_block blocks[] = {block_of(0, 10, 64), block_of(3, 6, 32),
+                             block_of(0, 10, 8)};
+  blocks[0].alignment = 16;
+  blocks[1].alignment = 8;
+  blocks[1].fixed = 0;
+  blocks[2].alignment = 4;
+  const etx_plan_problem problem = problem_of(blocks, 3);
+  const etx_plan_gap gap = {0, 3, 6};
+  etx_plan_solution solution;
+  etx_arena work;
+  static uint8_t memory[1 << 14];
+  plan(&problem, &solution);
+  const uint64_t before = solution.arena_bytes;
+  etx_arena_init(&work, memory, sizeof memory);
+  assert_int_equal(etx_plan_gaps_apply(&problem, &gap, 1, &work, &solution),
+                   ETX_OK);
+  assert_int_equal(solution.offsets[1], 0);
+  assert_int_equal(solution.offsets[0] % 16, 0);
+  assert_true(solution.arena_bytes <= before);
+  assert_true(solution.lower_bound <= solution.arena_bytes);
+  free(solution.offsets);
+}
+
 static void no_blocks_have_no_gaps(void** state) {
   (void)state;
   const etx_plan_problem problem = problem_of(NULL, 0);
@@ -245,6 +272,7 @@ int main(void) {
       cmocka_unit_test(a_block_is_placed_in_the_gap_of_another),
       cmocka_unit_test(without_gaps_nothing_changes),
       cmocka_unit_test(no_blocks_have_no_gaps),
+      cmocka_unit_test(fixed_blocks_stay_in_gaps),
       cmocka_unit_test(plans_are_valid_and_never_larger),
       cmocka_unit_test(the_bound_lies_below_the_best_plan),
       cmocka_unit_test(too_many_blocks_keep_their_plan),

@@ -261,6 +261,13 @@ static void problems_outside_the_limits_are_refused(void** state) {
                                              rows[i].count};
     if (solve_memories(&given) != rows[i].status) fail_msg("row %zu", i);
   }
+  blocks[0] = block_of(0, 3, UINT64_C(1) << 62);
+  blocks[1] = block_of(0, 3, 16);
+  traffic[0] = traffic[1] = 5;
+  const etx_plan_problem large = problem_of(blocks, 2);
+  const etx_plan_memory_limit any = {UINT64_MAX, 1};
+  const etx_plan_memories_problem whole = {&large, traffic, &any, 1};
+  assert_int_equal(solve_memories(&whole), ETX_BAD_ARGUMENT);
   blocks[0] = block_of(3, 3, 16);  // no lifetime
   const etx_plan_problem problem = problem_of(blocks, 1);
   const etx_plan_memory_limit memory = {UINT64_MAX, 1};
@@ -278,6 +285,22 @@ static void a_cost_beyond_64_bits_is_the_largest(void** state) {
   const etx_plan_memories_problem given = {&problem, traffic, &memory, 1};
   assert_int_equal(solve_memories(&given), ETX_OK);
   assert_true(made.solution.cost == UINT64_MAX);
+}
+
+// Much traffic is compared without an overflow.
+static void the_largest_traffic_goes_to_the_fastest_memory(void** state) {
+  (void)state;
+  const etx_plan_memory_limit memories[] = {{100, 1}, {UINT64_MAX, 2}};
+  for (uint32_t k = 0; k < 2; ++k) {
+    blocks[k] = block_of(0, 3, 100);
+    traffic[k] = UINT64_C(1) << (59 + k);
+  }
+  const etx_plan_problem problem = problem_of(blocks, 2);
+  const etx_plan_memories_problem given = {&problem, traffic, memories, 2};
+  assert_int_equal(solve_memories(&given), ETX_OK);
+  check_plan(&given);
+  assert_int_equal(made.memories[0], 1);
+  assert_int_equal(made.memories[1], 0);
 }
 
 // What fits into the second memory only goes there, even if it has little
@@ -303,6 +326,7 @@ int main(void) {
       cmocka_unit_test(larger_plans_are_valid),
       cmocka_unit_test(memories_that_are_too_small_are_refused),
       cmocka_unit_test(problems_outside_the_limits_are_refused),
+      cmocka_unit_test(the_largest_traffic_goes_to_the_fastest_memory),
       cmocka_unit_test(a_cost_beyond_64_bits_is_the_largest),
       cmocka_unit_test(blocks_leave_a_memory_for_those_that_need_it),
   };

@@ -198,6 +198,30 @@ static etx_status index_alone(const void* problem, const char* algorithm,
   return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
 }
 
+// Without steps, a choice is what one order of the blocks gives.
+static void a_choice_ends_with_its_steps(void** state) {
+  (void)state;
+  static uint8_t memory[1 << 14], is_candidate[4] = {1, 1, 1, 1};
+  uint8_t is_chosen[4] = {0};
+  etx_arena work;
+  for (uint32_t b = 0; b < 4; ++b) {
+    blocks[b] = block_of(b, 6, 10 + b);
+    traffic[b] = 100 + b;
+  }
+  const etx_plan_problem problem = problem_of(blocks, 4);
+  const etx_plan_partitions parts = partition(&problem);
+  const etx_memory_choice_problem choice = {&parts.all, traffic, is_candidate,
+                                            25, UINT64_MAX};
+  for (uint64_t limit = 0; limit < 40; ++limit) {
+    uint64_t steps = limit, size = 0;
+    etx_arena_init(&work, memory, sizeof memory);
+    assert_true(etx_memory_choose(&choice, &work, &steps, is_chosen));
+    assert_true(steps <= limit);
+    for (uint32_t b = 0; b < 4; ++b) size += is_chosen[b] ? 10 + b : 0;
+    assert_true(size <= 25);
+  }
+}
+
 // A plan is only counted if it is smaller than the best one.
 static void the_simplest_plan_may_be_too_large(void** state) {
   (void)state;
@@ -304,6 +328,7 @@ int main(void) {
       cmocka_unit_test(so_does_the_validator),
       cmocka_unit_test(so_does_a_plan_for_several_memories),
       cmocka_unit_test(so_does_each_part_of_the_planner),
+      cmocka_unit_test(a_choice_ends_with_its_steps),
       cmocka_unit_test(the_simplest_plan_may_be_too_large),
       cmocka_unit_test(some_problems_need_more_than_there_is),
   };

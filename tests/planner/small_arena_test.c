@@ -222,6 +222,30 @@ static void a_choice_ends_with_its_steps(void** state) {
   }
 }
 
+// Parts whose blocks would take long to compare stay as they are.
+static void large_parts_are_not_filled(void** state) {
+  (void)state;
+  enum { MANY = ETX_MEMORY_FILL_MOST_BLOCKS + 1, BYTES = 32 * MANY };
+  uint8_t* const flags = calloc(2, MANY);
+  uint64_t* const numbers = calloc(2 * MANY, sizeof *numbers);
+  void* const memory = malloc(BYTES);
+  etx_arena work;
+  assert_non_null(flags);
+  assert_non_null(numbers);
+  assert_non_null(memory);
+  memset(flags, 1, MANY);  // candidates, none chosen
+  const etx_plan_partition part = {.block_count = MANY};
+  const etx_memory_fill fill = {&part, numbers,      flags,
+                                100,   flags + MANY, numbers + MANY};
+  etx_arena_init(&work, memory, BYTES);
+  assert_true(etx_memory_fill_improve(&fill, &work));
+  assert_int_equal(etx_arena_mark(&work), 0);
+  for (size_t i = 0; i < MANY; ++i) assert_int_equal(flags[MANY + i], 0);
+  free(memory);
+  free(numbers);
+  free(flags);
+}
+
 // A plan is only counted if it is smaller than the best one.
 static void the_simplest_plan_may_be_too_large(void** state) {
   (void)state;
@@ -328,6 +352,7 @@ int main(void) {
       cmocka_unit_test(so_does_the_validator),
       cmocka_unit_test(so_does_a_plan_for_several_memories),
       cmocka_unit_test(so_does_each_part_of_the_planner),
+      cmocka_unit_test(large_parts_are_not_filled),
       cmocka_unit_test(a_choice_ends_with_its_steps),
       cmocka_unit_test(the_simplest_plan_may_be_too_large),
       cmocka_unit_test(some_problems_need_more_than_there_is),

@@ -211,17 +211,15 @@ static etx_status decode_call(etx_method* method, etx_operator_cache* operators,
 static etx_status decode_flow(etx_method* method,
                               const etx_pte_instruction* from, size_t count,
                               etx_method_record* record, etx_diag* diag) {
-  switch (from->kind) {
-    case ETX_PTE_MOVE_CALL:
-      return decode_move(method, from, record, diag);
-    case ETX_PTE_JUMP_FALSE_CALL:
-      return decode_jump(method, from, count, record, diag);
-    case ETX_PTE_FREE_CALL:
-      return decode_free(method, from, record);
-    default:
-      return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                           "instruction calls a delegate");
+  if (from->kind == ETX_PTE_MOVE_CALL) {
+    return decode_move(method, from, record, diag);
   }
+  if (from->kind == ETX_PTE_JUMP_FALSE_CALL) {
+    return decode_jump(method, from, count, record, diag);
+  }
+  // A method that lists a delegate was refused.
+  if (ETX_NEVER(from->kind != ETX_PTE_FREE_CALL)) return ETX_UNSUPPORTED;
+  return decode_free(method, from, record);
 }
 
 static etx_status decode_instruction(etx_method* method,

@@ -203,16 +203,22 @@ static etx_status decode_inputs(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
-// Integer inputs that depend on a symbol, as the blob describes them.
-static etx_status decode_dynamic_inputs(etx_method* method, etx_diag* diag) {
-  if (!ETX_DYNAMIC && etx_blob_input_dim_count(&method->program->blob,
-                                               method->blob_index) > 0) {
-    return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                         "method '%t' has dynamic inputs, which this build "
-                         "leaves out (ETX_DYNAMIC)",
-                         etx_pte_plan_name(&method->plan));
+// A build without dynamic sizes refuses inputs that depend on a symbol.
+static inline etx_status check_no_symbols(const etx_method* method,
+                                          etx_diag* diag) {
+  if (etx_blob_input_dim_count(&method->program->blob, method->blob_index) ==
+      0) {
+    return ETX_OK;
   }
-  for (size_t i = 0; ETX_DYNAMIC && i < method->input_dim_count; ++i) {
+  return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                       "method '%t' has dynamic inputs, which this build "
+                       "leaves out (ETX_DYNAMIC)",
+                       etx_pte_plan_name(&method->plan));
+}
+
+// Integer inputs that depend on a symbol, as the blob describes them.
+static void decode_dynamic_inputs(etx_method* method) {
+  for (size_t i = 0; i < method->input_dim_count; ++i) {
     const etx_blob_input_dim* const row = &method->input_dims[i];
     if (row->dim >= 0) continue;
     etx_method_input* input = &method->inputs[row->input];
@@ -220,7 +226,6 @@ static etx_status decode_dynamic_inputs(etx_method* method, etx_diag* diag) {
     input->is_set = false;
     method->marks[input->value] |= ETX_MARK_VARIES;
   }
-  return ETX_OK;
 }
 
 // Inputs that the method writes, as the blob describes them.
@@ -314,7 +319,8 @@ etx_status etx_method_decode_values(etx_method* method,
     method->outputs[i] = &method->values[etx_pte_output_at(&method->plan, i)];
   }
   if (method->blob_index != SIZE_MAX) {
-    ETX_TRY(decode_dynamic_inputs(method, diag));
+    if (!ETX_DYNAMIC) ETX_TRY(check_no_symbols(method, diag));
+    if (ETX_DYNAMIC) decode_dynamic_inputs(method);
     decode_mutable_inputs(method);
     ETX_TRY(decode_views(method, diag));
   }

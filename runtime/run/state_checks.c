@@ -78,13 +78,14 @@ static uint8_t* marks_of(const etx_method* method, const etx_value* value) {
   return &method->marks[(root == NULL ? value : root->value) - method->values];
 }
 
-// False: the memory that is written is not known.
+// Records write tensors, and numbers into their slots. False: the memory that is
+// written is not known.
 static bool note_write(const etx_method* method, const etx_value* value,
                        state_writes* writes) {
   const etx_method_tensor* const root = root_of(method, value);
-  if (value->kind == ETX_VALUE_TENSOR && root == NULL) return false;
+  if (root == NULL) return false;
   *marks_of(method, value) |= ETX_MARK_CHANGED;
-  if (root != NULL && root->storage_kind == ETX_METHOD_STORAGE_STATE) {
+  if (root->storage_kind == ETX_METHOD_STORAGE_STATE) {
     add_range(writes, range_of(root));
   }
   return true;
@@ -161,7 +162,7 @@ static bool ask_the_same(const etx_method* method, const etx_method_record* a,
     return false;
   }
   for (size_t i = 0; i < a->call.argument_count; ++i) {
-    const bool is_read = i < 64 && (check->reads >> i & 1) != 0;
+    const bool is_read = (check->reads >> i & 1) != 0;
     const bool is_same =
         is_read ? are_same_values(etx_call_argument_values(&a->call, i),
                                   etx_call_argument_values(&b->call, i))

@@ -5,6 +5,7 @@
 #include "runtime/variants.h"
 
 #include "runtime/pool/instance_pool.h"
+#include "runtime/regions.h"
 #include "runtime/trace/call_trace.h"
 #include "tests/support/assert_message.h"
 #include "tests/support/assert_status.h"
@@ -632,6 +633,132 @@ static void a_fixed_number_has_no_variant_for_others(void** state) {
   end(&f);
 }
 
+// Blocks of which only the size, or only one of two, has changed.
+static void other_blocks_are_handed_over(void** state) {
+  (void)state;
+  variants_fixture f;
+  _Alignas(16) uint8_t own[2][32];
+  start(&f);
+  const etx_bytes_mut whole = f.scratch.bytes;
+  const etx_bytes_mut part = {whole.data, f.own.scratch_bytes};
+  const etx_bytes_mut none = f.temporary.bytes;
+  const etx_bytes_mut temporary = {own[0], 32}, fewer = {own[0], 16};
+  const struct {
+    etx_bytes_mut scratch, temporary;
+    float wanted;
+  } rows[] = {{whole, none, 1.5f},      {part, none, -2.0f},
+              {whole, none, 1.5f},      {whole, temporary, 1.5f},
+              {whole, fewer, 1.5f},     {part, fewer, -2.0f},
+              {part, temporary, -2.0f}, {part, {own[1], 32}, -2.0f}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    assert_ok(etx_method_set_memory(&f.method, rows[i].scratch,
+                                    rows[i].temporary, &diag));
+    run(&f, 1, rows[i].wanted);
+  }
+  end(&f);
+}
+
+// A method and its variant add a state, each time that of the session.
+static void variants_use_the_session_of_their_method(void** state) {
+  (void)state;
+  static const char* const names[] = {"f", "f@1"};
+  variants_fixture f;
+  _Alignas(16) float blocks[2][16] = {{1}, {10}};
+  uint32_t torn[2] = {0, 0};
+  f.p = test_program_new();
+  test_blob(f.p);
+  for (int i = 0; i < 2; ++i) {
+    const test_sizes sizes = i == 0 ? SIZES(8) : SIZES(1);
+    test_method(f.p, names[i]);
+    test_arenas(f.p, 64, 64);
+    int x = test_borrowed(f.p, ETX_DTYPE_FLOAT32, sizes);
+    int y = test_scratch(f.p, ETX_DTYPE_FLOAT32, sizes, 0);
+    const int s = test_state(f.p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0);
+    if (i == 0) {
+      x = test_dynamic(f.p, x);
+      y = test_dynamic(f.p, y);
+      test_dim(f.p, 0, 0, test_symbol(f.p, "n", 1, 8), 1, 0);
+    }
+    test_input(f.p, x, "x");
+    test_call(f.p, "aten::add", "out", ARGS(x, s, test_int(f.p, 1), y, y));
+    test_output(f.p, y, "y");
+  }
+  test_state_row(f.p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0, 0);
+  const etx_text name = etx_text_of("f");
+  const etx_planned_memory sessions[] = {{(uint8_t*)blocks[0], 64, &torn[0]},
+                                         {(uint8_t*)blocks[1], 64, &torn[1]},
+                                         {(uint8_t*)blocks[1], 64, &torn[0]}};
+  assert_ok(etx_program_open(&f.program, test_file(f.p), &etx_all_kernels, NULL,
+                             &diag));
+  assert_ok(
+      etx_method_variants_needed(&f.program, name, &f.count, &f.needed, &diag));
+  assert_ok(etx_method_needed(&f.program, name, &f.own, &diag));
+  f.structures = test_block_new(f.own.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  f.variants = test_block_new(f.needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  f.scratch = test_block_new(f.needed.scratch_bytes, ETX_MEMORY_ALIGNMENT);
+  f.temporary = test_block_new(0, ETX_MEMORY_ALIGNMENT);
+  const etx_method_memory memory = {f.structures.bytes, f.scratch.bytes,
+                                    f.temporary.bytes, &sessions[0]};
+  assert_ok(etx_method_init(&f.method, &f.program, name, &memory, NULL, &diag));
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  static const size_t order[] = {0, 1, 2, 2, 0};
+  for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
+    assert_ok(etx_method_bind(&f.method, &sessions[order[i]], &diag));
+    run(&f, 1, order[i] == 0 ? -0.5f : 8.5f);
+    assert_int_equal(etx_method_variant_last(&f.method), 0);
+  }
+  end(&f);
+}
+
+// Where a copy for recent sizes does not fit, the method says so.
+static void copies_may_not_fit(void** state) {
+  (void)state;
+  variants_fixture f;
+  etx_limits limits;
+  memset(&limits, 0, sizeof limits);
+  limits.kept_sizes = 2;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_method(f.p, "f", "aten::neg", 1, 8, 0);
+  open_and_load(&f, &limits);
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  const etx_bytes_mut half = {f.scratch.bytes.data, 16};
+  assert_ok(etx_method_set_memory(&f.method, half, f.temporary.bytes, &diag));
+  run(&f, 4, 1.5f);
+  float x[8] = {0};
+  const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, 8);
+  assert_ok(etx_method_set_input(&f.method, 0, &input, &diag));
+  assert_status(etx_method_run(&f.method, &diag), ETX_OUT_OF_MEMORY);
+  run(&f, 3, 1.5f);
+  end(&f);
+}
+
+static bool submit(void* context, etx_work* work) {
+  (void)context;
+  work->run(work);
+  return true;
+}
+
+// A method that has regions runs its own instructions.
+static void a_method_with_regions_uses_no_variants(void** state) {
+  (void)state;
+  variants_fixture f;
+  size_t bytes = 0;
+  const etx_launcher launcher = {.submit = submit};
+  f.p = program_with_variants();
+  open_and_load(&f, NULL);
+  run(&f, 8, 1.5f);
+  assert_ok(etx_method_regions_needed(&f.method, 2, &bytes, &diag));
+  test_block block = test_block_new(bytes, ETX_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_method_use_regions(&f.method, &launcher, 2, block.bytes, &diag));
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  run(&f, 2, 1.5f);
+  assert_int_equal(etx_method_variant_last(&f.method), 2);
+  assert_true(test_block_end(&block));
+  end(&f);
+}
+
 // `f@1@1` is a variant of nothing, and `f@3` alone comes after no `f@2`.
 static void variants_have_no_variants(void** state) {
   variants_fixture f;
@@ -750,6 +877,10 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, variants_have_no_variants),
       unit_test_with(ETX_CONTROL_FLOW, needs_of_variants_are_counted),
       unit_test_with(ETX_DYNAMIC, no_variants_are_none),
+      unit_test_with(ETX_DYNAMIC, other_blocks_are_handed_over),
+      unit_test_with(ETX_DYNAMIC, variants_use_the_session_of_their_method),
+      unit_test_with(ETX_DYNAMIC, copies_may_not_fit),
+      unit_test_with(ETX_DYNAMIC, a_method_with_regions_uses_no_variants),
       unit_test_with(ETX_DYNAMIC, a_method_in_use_takes_no_variants),
       unit_test_with(ETX_DYNAMIC, numbers_choose_among_variants),
       unit_test_with(ETX_DYNAMIC, a_fixed_number_has_no_variant_for_others),

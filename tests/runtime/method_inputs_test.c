@@ -541,6 +541,74 @@ static void numbers_name_the_ports_of_stock_files(void** state) {
   end(&f);
 }
 
+// The new content of an input has its type and size, and memory.
+static void new_content_unlike_its_input_is_refused(void** state) {
+  (void)state;
+  static const struct {
+    etx_dtype dtype;
+    test_sizes sizes;
+    bool is_planned;
+    const char* message;  // NULL: it is accepted
+  } rows[] = {{ETX_DTYPE_FLOAT32, {{3}, 1}, true, NULL},
+              {ETX_DTYPE_INT32, {{3}, 1}, true, "has another type or size"},
+              {ETX_DTYPE_FLOAT32, {{2}, 1}, true, "has another type or size"},
+              {ETX_DTYPE_FLOAT32, {{3}, 1}, false, "needs 12 bytes and has 0"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    etx_program program;
+    test_loaded loaded;
+    test_program* const p = test_program_new();
+    test_blob(p);
+    test_method(p, "forward");
+    test_arenas(p, 64, 0);
+    const int x =
+        test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)), "x");
+    const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 0);
+    test_call(p, "aten::relu", "out", ARGS(x, y, y));
+    test_shown(p,
+               rows[i].is_planned
+                   ? test_scratch(p, rows[i].dtype, rows[i].sizes, 32)
+                   : test_borrowed(p, rows[i].dtype, rows[i].sizes),
+               "x", 0);
+    assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                               &diag));
+    etx_diag_init(&diag);
+    const etx_status status =
+        test_load(&loaded, &program, "forward", NULL, &diag);
+    assert_int_equal(status, rows[i].message == NULL ? ETX_OK : ETX_BAD_FILE);
+    if (status == ETX_OK) {
+      assert_true(test_unload(&loaded));
+    } else {
+      assert_true(test_message_has(&diag, rows[i].message));
+    }
+    test_program_end(p);
+  }
+}
+
+// Numbers and tensors without elements may be mutable; nothing is copied.
+static void mutable_inputs_without_bytes_stay(void** state) {
+  (void)state;
+  inputs_fixture f;
+  test_program* p = f.p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  test_mutable_input(p, test_int(p, 3), "n");
+  const int empty = test_mutable_input(
+      p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(0), 0), "empty");
+  const int shown = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(0), 16);
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 32);
+  test_call(p, "aten::relu", "out", ARGS(empty, shown, shown));
+  test_call(p, "aten::relu", "out", ARGS(y, y, y));
+  test_shown(p, shown, "empty", 1);
+  load(&f, "forward");
+  float data[1] = {7};
+  const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 0);
+  assert_ok(etx_method_set_input(&f.loaded.method, 1, &input, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_true(data[0] == 7);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, wrong_types_ranks_and_sizes_are_refused),
@@ -562,6 +630,9 @@ int main(void) {
       cmocka_unit_test(a_mutable_input_is_written_in_place),
       cmocka_unit_test(a_planned_mutable_input_is_copied_back),
       cmocka_unit_test(a_mutable_input_gets_the_content_of_its_output),
+      unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
+                     new_content_unlike_its_input_is_refused),
+      cmocka_unit_test(mutable_inputs_without_bytes_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,8 @@ static void jumps_and_releases_are_checked(void** state) {
 // More elements than an int32 counts; 2^31 - 1 are fine in the caller's memory.
 static void tensors_of_too_many_elements_are_refused(void** state) {
   (void)state;
-  for (int32_t rows = 1; rows <= 2; ++rows) {
+  // A machine of 32 bits refuses the larger one when it opens the file.
+  for (int32_t rows = 1; rows <= (SIZE_MAX > UINT32_MAX ? 2 : 1); ++rows) {
     adder a = start();
     test_input(a.p, test_borrowed(a.p, ETX_DTYPE_UINT8, SIZES(rows, INT32_MAX)),
                "z");
@@ -264,9 +265,11 @@ static void too_many_unplanned_outputs_are_refused(void** state) {
   test_program_end(a.p);
 }
 
-// Together they have more bytes than there are addresses.
+// Together they have more bytes than there are addresses. A machine of 32 bits
+// refuses each of them when it opens the file.
 static void too_large_unplanned_outputs_are_refused(void** state) {
   (void)state;
+  if (SIZE_MAX == UINT32_MAX) skip();
   const adder a = start();
   for (int i = 0; i < 3; ++i) {
     const int z =

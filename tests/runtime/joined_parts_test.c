@@ -35,7 +35,7 @@ static void set_floats(parts_fixture* f, size_t index, float* data,
 
 // z = cat(relu(x), relu(y)), computed in place. `before` is what the second
 // part stands behind, by number of the part; -1: nothing.
-static void start_joined(parts_fixture* f, int before) {
+static void start_joined_at(parts_fixture* f, int before, int dim) {
   test_program* p = f->p = test_program_new();
   test_blob(p);
   test_method(p, "forward");
@@ -66,16 +66,19 @@ static void start_joined(parts_fixture* f, int before) {
             ARGS(z, behind, second_sizes, second));
   test_call(p, "aten::relu", "out", ARGS(y, second, second));
   test_call(p, "aten::relu", "out", ARGS(x, first, first));
-  test_call(p, "aten::cat", "out", ARGS(parts, zero, z, z));
+  test_call(p, "aten::cat", "out", ARGS(parts, test_int(p, dim), z, z));
   test_output(p, z, "z");
   test_dim(p, 0, 0, test_symbol(p, "n", 0, 4), 1, 0);
   test_dim(p, 1, 0, test_symbol(p, "m", 0, 4), 1, 0);
 }
 
-static void parts_of_a_result_are_computed_in_it(void** state) {
-  (void)state;
+static void start_joined(parts_fixture* f, int before) {
+  start_joined_at(f, before, 0);
+}
+
+static void compute_parts(int dim) {
   parts_fixture f;
-  start_joined(&f, 0);
+  start_joined_at(&f, 0, dim);
   assert_ok(load(&f));
   float x[4] = {1, 2, 3, 4};
   float y[4] = {5, 6, 7, 8};
@@ -96,6 +99,12 @@ static void parts_of_a_result_are_computed_in_it(void** state) {
     }
   }
   end(&f);
+}
+
+static void parts_of_a_result_are_computed_in_it(void** state) {
+  (void)state;
+  compute_parts(0);
+  compute_parts(-1);  // the same dimension, counted from the last
 }
 
 static etx_status append(void* context, etx_bytes bytes) {

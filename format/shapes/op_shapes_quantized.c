@@ -262,6 +262,14 @@ etx_status etx_shape_quantized_add(etx_shape_call* call) {
   return put(call, &a);
 }
 
+// True if the argument has parameters of groups instead of zero points: int16.
+static bool has_group_params(const etx_shape_call* call, size_t argument) {
+  etx_shape shape;
+  return !etx_shape_is_none(call, argument) &&
+         etx_shape_tensor(call, argument, &shape) == ETX_OK &&
+         shape.dtype == ETX_DTYPE_INT16;
+}
+
 // (weight, scales, zero_points, quant_min, quant_max, indices[, dtype]): each
 // byte of `weight` packs `in_byte` numbers, and each row has equal groups, one
 // for each of its scales.
@@ -276,7 +284,14 @@ static etx_status embedding(const etx_shape_call* call, int64_t in_byte) {
   }
   ETX_TRY(etx_shape_check_equal(call, "the number of rows of 'weight_scales'",
                                 weight.dims[0], scales.dims[0]));
-  if (!etx_shape_is_none(call, 2)) {
+  etx_shape groups = scales;
+  if (in_byte == 2 && has_group_params(call, 2)) {
+    ETX_TRY(etx_shape_check_rank(call, "weight_scales", &scales, 1));
+    ETX_TRY(etx_shape_tensor(call, 2, &groups));
+    ETX_TRY(etx_shape_check_rank(call, "weight_zero_points", &groups, 2));
+    ETX_TRY(etx_shape_check_equal(call, "a size of 'weight_zero_points'",
+                                  weight.dims[0], groups.dims[0]));
+  } else if (!etx_shape_is_none(call, 2)) {
     ETX_TRY(etx_shape_tensor(call, 2, &zeros));
     ETX_TRY(
         etx_shape_check_rank(call, "weight_zero_points", &zeros, scales.rank));
@@ -287,11 +302,11 @@ static etx_status embedding(const etx_shape_call* call, int64_t in_byte) {
   }
   etx_dim width;
   ETX_TRY(etx_dim_multiply(call, weight.dims[1], in_byte, &width));
-  if (scales.rank == 2 && etx_shape_is_number(call, width) &&
-      etx_shape_is_number(call, scales.dims[1]) &&
-      (scales.dims[1] == 0 || width % scales.dims[1] != 0)) {
+  if (groups.rank == 2 && etx_shape_is_number(call, width) &&
+      etx_shape_is_number(call, groups.dims[1]) &&
+      (groups.dims[1] == 0 || width % groups.dims[1] != 0)) {
     return etx_shape_refuse(call, "%i columns do not divide into %i groups",
-                            width, scales.dims[1]);
+                            width, groups.dims[1]);
   }
   ETX_TRY(etx_shape_insert(call, &out, out.rank, width));
   out.dtype = scales.dtype;
@@ -494,7 +509,11 @@ etx_status etx_shape_linear_w4g(etx_shape_call* call) {
   ETX_TRY(etx_dim_multiply(call, groups, size, &whole));
   ETX_TRY(etx_shape_check_equal(call, "the inner size in whole groups", inner,
                                 whole));
-  ETX_TRY(check_groups(call, 2, "scales", packed.dims[0], groups));
+  if (has_group_params(call, 3)) {
+    ETX_TRY(check_vector(call, 2, "scales", packed.dims[0]));
+  } else {
+    ETX_TRY(check_groups(call, 2, "scales", packed.dims[0], groups));
+  }
   ETX_TRY(check_groups(call, 3, "zero_points", packed.dims[0], groups));
   ETX_TRY(check_vector(call, 5, "bias", packed.dims[0]));
   *last = packed.dims[0];

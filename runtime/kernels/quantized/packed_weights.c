@@ -4,6 +4,10 @@
 
 float etx_packed_scale(const etx_packed_weights* p, size_t row, size_t group) {
   const size_t at = row * p->groups + group;
+  if (p->params != NULL) {
+    return ((const float*)(const void*)p->scales)[row] *
+           (float)etx_group_factor(p->params[at]);
+  }
   if (p->scale_dtype == ETX_DTYPE_FLOAT32) {
     return ((const float*)(const void*)p->scales)[at];
   }
@@ -23,6 +27,11 @@ static size_t rest_of_group(const etx_packed_weights* p, size_t first,
 static int32_t zero_point_of(const etx_packed_weights* p, size_t row,
                              size_t group) {
   return p->zeros == NULL ? 0 : p->zeros[row * p->groups + group];
+}
+
+static int32_t offset_of(const etx_packed_weights* p, size_t row,
+                         size_t group) {
+  return etx_group_offset(p->params[row * p->groups + group]);
 }
 
 // Elements of one group: (q - shift) * scale.
@@ -55,8 +64,14 @@ void etx_packed_floats(const etx_packed_weights* p, size_t row, size_t first,
     const size_t part = rest_of_group(p, at, count - done);
     const size_t group = at / p->group;
     const float zero = (float)zero_point_of(p, row, group);
-    const float scale = p->groups == 1 ? 1.0f : etx_packed_scale(p, row, group);
-    if (p->bits == 8) {
+    const float scale =
+        etx_packed_has_row_scale(p) ? 1.0f : etx_packed_scale(p, row, group);
+    if (p->params != NULL) {
+      nibbles_to_floats(
+          data + at / 2, part / 2,
+          8.0f - (float)offset_of(p, row, group) / ETX_GROUP_PARTS,
+          scale * ETX_GROUP_PARTS, out + done / 2, out + (count + done) / 2);
+    } else if (p->bits == 8) {
       bytes_to_floats(p, data + at, part, zero, scale, out + done);
     } else {
       nibbles_to_floats(data + at / 2, part / 2, zero + 8.0f, scale,
@@ -83,6 +98,15 @@ static void nibbles_to_integers(const uint8_t* in, size_t count, int32_t shift,
   for (size_t i = 0; i < count; ++i) {
     even[i] = (int16_t)((in[i] >> 4) - by);
     odd[i] = (int16_t)((in[i] & 15) - by);
+  }
+}
+
+// Sixteen times the numbers plus the offset of the group.
+static void add_offset(size_t count, int32_t offset, int16_t* even,
+                       int16_t* odd) {
+  for (size_t i = 0; i < count; ++i) {
+    even[i] = (int16_t)(ETX_GROUP_PARTS * even[i] + offset);
+    odd[i] = (int16_t)(ETX_GROUP_PARTS * odd[i] + offset);
   }
 }
 
@@ -113,6 +137,10 @@ void etx_packed_integers(const etx_packed_weights* p, size_t row, size_t first,
     } else {
       nibbles_to_integers(data + at / 2, part / 2, zero + 8, out + done / 2,
                           out + (count + done) / 2);
+      if (p->params != NULL) {
+        add_offset(part / 2, offset_of(p, row, at / p->group), out + done / 2,
+                   out + (count + done) / 2);
+      }
     }
     done += part;
   }

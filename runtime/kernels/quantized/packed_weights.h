@@ -6,7 +6,8 @@
 //   4 bits   byte j has element 2j in its high half and 2j + 1 in its low half,
 //            each plus 8
 //
-// w[n, k] = (q[n, k] - zero[n, k / group]) * scale[n, k / group].
+// w[n, k] = (q[n, k] - zero[n, k / group]) * scale[n, k / group], or, for 4
+// bits, what group_params.h says.
 //
 // The elements of an unpacked chunk of 4-bit weights are deinterleaved: first
 // the even ones, then the odd ones. The other operand of a product must have
@@ -15,6 +16,7 @@
 #ifndef ETX_RUNTIME_KERNELS_QUANTIZED_PACKED_WEIGHTS_H
 #define ETX_RUNTIME_KERNELS_QUANTIZED_PACKED_WEIGHTS_H
 
+#include "runtime/kernels/simd/int8/group_params.h"
 #include "runtime/tensor.h"
 
 // Elements of a chunk; the last chunk of a row may have fewer.
@@ -29,13 +31,26 @@ typedef struct etx_packed_weights {
   size_t bits;          // 4 or 8
   bool has_panels;      // see above
   size_t row_bytes;
-  size_t inner;        // elements of a row
-  size_t group;        // elements with one scale, at least 1; even for 4 bits
-  size_t groups;       // scales of a row
-  const char* scales;  // [rows, groups] of `scale_dtype`, contiguous
+  size_t inner;   // elements of a row
+  size_t group;   // elements with one scale, at least 1; even for 4 bits
+  size_t groups;  // scales of a row
+  // [rows, groups] of `scale_dtype`, contiguous; [rows] of float32 if there are
+  // parameters of groups.
+  const char* scales;
   etx_dtype scale_dtype;
-  const int8_t* zeros;  // zero points [rows, groups], contiguous; NULL: all 0
+  const int8_t* zeros;    // zero points [rows, groups], contiguous; NULL: all 0
+  const int16_t* params;  // of groups [rows, groups], contiguous; NULL: none
 } etx_packed_weights;
+
+// True if a row has one scale, which is left to the caller.
+static inline bool etx_packed_has_row_scale(const etx_packed_weights* p) {
+  return p->groups == 1 && p->params == NULL;
+}
+
+// True if zero points or parameters move the zero of groups.
+static inline bool etx_packed_has_zeros(const etx_packed_weights* p) {
+  return p->zeros != NULL || p->params != NULL;
+}
 
 // The address of element `first`, a multiple of ETX_PACKED_INTERLEAVE, of a
 // panel. `row` is the panel's first row.

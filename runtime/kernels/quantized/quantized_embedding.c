@@ -3,6 +3,8 @@
 //
 //   byte   int8 or uint8
 //   4bit   two elements per byte, the first in the high half, each plus 8
+//          or, with zero points of int16, a scale for each row and parameters
+//          for each group (packed_weights.h)
 //   2bit   four elements per byte, the first in the lowest bits, each plus 2
 //
 // The difference and the product are each rounded to the type of the scales,
@@ -12,6 +14,7 @@
 #include "runtime/kernels/registry/checked_kernels.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/core/operand.h"
+#include "runtime/kernels/quantized/packed_weights.h"
 #include "runtime/kernels/core/strided_iterator.h"
 
 enum { WEIGHT = 0, SCALES = 1, ZEROS = 2, INDICES = 5 };
@@ -20,6 +23,7 @@ typedef struct embedding_table {
   const etx_tensor* weight;
   const etx_tensor* scales;
   const etx_tensor* zeros;  // NULL: zero
+  bool has_params;          // zeros are parameters of groups
   size_t bits;              // of an element
   size_t width;             // elements of a row
   size_t group;             // elements with one scale
@@ -32,8 +36,10 @@ static embedding_table read_embedding_table(const etx_call* call, size_t bits) {
                        .bits = bits};
   if (!etx_call_is_none(call, ZEROS)) t.zeros = etx_call_tensor(call, ZEROS);
   t.width = (size_t)t.weight->sizes[1] * (8 / bits);
+  t.has_params = t.zeros != NULL && t.zeros->dtype == ETX_DTYPE_INT16;
+  const etx_tensor* of_groups = t.has_params ? t.zeros : t.scales;
   const size_t groups =
-      t.scales->rank == 2 ? (size_t)t.scales->sizes[1] : (size_t)1;
+      of_groups->rank == 2 ? (size_t)of_groups->sizes[1] : (size_t)1;
   t.group = groups == 0 ? t.width : t.width / groups;
   return t;
 }
@@ -82,8 +88,13 @@ static void write_group(const embedding_table* t, size_t row, size_t group,
   const size_t bytes = etx_dtype_bytes(t->out);
   const char* weights =
       (const char*)t->weight->data + (ptrdiff_t)row * t->weight->strides[0];
-  const float scale = qparam_at(t->scales, row, group);
-  const float zero = t->zeros == NULL ? 0 : qparam_at(t->zeros, row, group);
+  float scale = qparam_at(t->scales, row, group);
+  float zero = t->zeros == NULL ? 0 : qparam_at(t->zeros, row, group);
+  if (t->has_params) {
+    const int32_t params = (int32_t)zero;
+    scale *= (float)(ETX_GROUP_PARTS * etx_group_factor(params));
+    zero = -(float)etx_group_offset(params) / ETX_GROUP_PARTS;
+  }
   const size_t last = (group + 1) * t->group;
   for (size_t i = group * t->group; i < last; i += ETX_BLOCK) {
     const size_t count = last - i < ETX_BLOCK ? last - i : ETX_BLOCK;
@@ -157,7 +168,13 @@ static etx_status prepare(etx_call* call, size_t out,
     return etx_call_refuse_dtype(call, out, "float32, float16 or bfloat16");
   }
   if (!etx_call_is_none(call, ZEROS)) {
-    ETX_TRY(etx_call_check_same_dtype(call, SCALES, ZEROS));
+    const etx_dtype zeros = etx_call_tensor(call, ZEROS)->dtype;
+    const bool is_4bit = chosen == run_4bit || chosen == run_4bit_dtype;
+    if (!is_4bit || zeros != ETX_DTYPE_INT16) {
+      ETX_TRY(etx_call_check_same_dtype(call, SCALES, ZEROS));
+    } else {
+      ETX_TRY(etx_call_check_dtype(call, SCALES, ETX_DTYPE_FLOAT32));
+    }
   }
   ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, INDICES)));
   ETX_TRY(etx_call_check_contiguous(call, WEIGHT));

@@ -347,7 +347,7 @@ static void sum_row_exactly(unpacked_tile* t, size_t column) {
 static void sum_integers(unpacked_tile* t) {
   const etx_packed_weights* weight = &t->job->linear->weight;
   for (size_t c = 0; c < t->columns; ++c) {
-    if (weight->groups == 1) {
+    if (etx_packed_has_row_scale(weight)) {
       sum_row_exactly(t, c);
       continue;
     }
@@ -387,7 +387,7 @@ static etx_quantized_loop loop_of(const etx_quantized_linear* l,
       w->scale_dtype != ETX_DTYPE_FLOAT32) {
     return NULL;
   }
-  if (!l->is_integer) return loops->floats4;
+  if (!l->is_integer) return w->params == NULL ? loops->floats4 : NULL;
   return loops->groups4 != NULL ? loops->groups4
                                 : etx_quantized_loops_base.groups4;
 }
@@ -412,7 +412,9 @@ static etx_quantized_block block_at(const linear_job* j, size_t row,
     b.left = j->floats + row * w->inner;
   }
   if (w->bits == 4 || w->groups > 1) {
-    b.scales = (const float*)(const void*)w->scales + column * w->groups;
+    b.scales = (const float*)(const void*)w->scales +
+               column * (w->params == NULL ? w->groups : 1);
+    if (w->params != NULL) b.params = w->params + column * w->groups;
     if (w->zeros != NULL) b.zeros = w->zeros + column * w->groups;
     if (j->linear->is_integer) b.group_sums = j->group_sums + row * w->groups;
   }
@@ -465,7 +467,7 @@ static void read_epilogue(const linear_job* j, size_t column, size_t columns,
   const etx_packed_weights* w = &j->linear->weight;
   const etx_tensor* bias = j->linear->bias;
   const bool has_scales = j->loop != NULL && w->bits == 4;
-  out->is_scaled = w->groups == 1 && !has_scales;
+  out->is_scaled = etx_packed_has_row_scale(w) && !has_scales;
   if (out->is_scaled) {
     etx_convert(ETX_DTYPE_FLOAT32, out->scales, 1, w->scale_dtype,
                 w->scales + column * etx_dtype_bytes(w->scale_dtype), 1,

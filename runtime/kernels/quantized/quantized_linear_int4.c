@@ -15,14 +15,15 @@ enum {
 // Whether the loops read such weights as they are stored.
 static bool has_groups(const etx_packed_weights* w,
                        const etx_int8_dot_loops* loops) {
-  return w->group <= MOST_STORED_GROUP && w->inner <= loops->groups_most &&
+  return w->group <= (w->params == NULL ? MOST_STORED_GROUP : MIN_GROUP) &&
+         w->inner <= loops->groups_most &&
          w->inner % loops->groups_multiple == 0;
 }
 
 // Whether the loops read panels of them.
 static bool has_panels(const etx_packed_weights* w,
                        const etx_int8_dot_loops* loops) {
-  return w->zeros == NULL || w->group <= loops->zero_group;
+  return !etx_packed_has_zeros(w) || w->group <= loops->zero_group;
 }
 
 bool etx_quantized_linear_int4_supports(const etx_packed_weights* w,
@@ -66,21 +67,46 @@ size_t etx_quantized_linear_int4_tile(size_t rows, size_t inner) {
          rows_of_block(rows) * sizeof(partial_row);
 }
 
+// Unpacks the parameters of groups from `at` on: scales, and offsets as zero
+// points, which are subtracted. They are transposed in pairs.
+static void unpack_params(const etx_int8_job* j, size_t column, size_t columns,
+                          size_t at, size_t groups, group_panel* p) {
+  const etx_packed_weights* w = &j->linear->weight;
+  const float* scales = etx_int8_job_scales(j, column);
+  int16_t pairs[DEPTH / MIN_GROUP / 2][COLUMNS][2];
+  int32_t unused[COLUMNS] = {0};
+  float of_columns[COLUMNS] = {0};
+  memcpy(of_columns, scales, columns * sizeof(float));
+  j->loops->pack8((const uint8_t*)(w->params + at),
+                  (ptrdiff_t)(w->groups * sizeof(int16_t)), columns,
+                  groups * sizeof(int16_t), (int8_t*)pairs, unused);
+  for (size_t g = 0; g < groups; ++g) {
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      const int32_t params = pairs[g / 2][c][g % 2];
+      const uint32_t zero = (uint32_t)-etx_group_offset(params);
+      const uint32_t sum = (uint32_t)p->group_sums[g][c] & 0xffff;
+      p->scales[g][c] = of_columns[c] * (float)etx_group_factor(params);
+      p->group_sums[g][c] = (int32_t)(zero << 16 | sum);
+    }
+  }
+}
+
 // Prefetches the scales that follow those at `next`, the end of a panel: of the
 // same columns, or of the next ones. Always inlined: gcc drops calls of
 // functions that only prefetch.
 static inline __attribute__((always_inline)) void prefetch_scales(
     const etx_int8_job* j, size_t column, size_t next, size_t groups) {
   const etx_packed_weights* w = &j->linear->weight;
-  const float* scales = (const float*)(const void*)w->scales;
+  const char* scales = w->params == NULL ? w->scales : (const char*)w->params;
+  const size_t bytes = w->params == NULL ? sizeof(float) : sizeof(int16_t);
   if (next == (column + 1) * w->groups) {
     column += COLUMNS;
     next = column * w->groups;
   }
   for (size_t c = 0; c < COLUMNS && column + c < j->linear->columns; ++c) {
-    const float* at = scales + next + c * w->groups;
+    const char* at = scales + (next + c * w->groups) * bytes;
     ETX_PREFETCH_L2(at);
-    ETX_PREFETCH_L2(at + groups - 1);
+    ETX_PREFETCH_L2(at + (groups - 1) * bytes);
   }
 }
 
@@ -103,6 +129,10 @@ static void pack_panel(const etx_int8_job* j, const etx_int4_panel* block,
                               .group_sums = p->group_sums[0]};
   prefetch_scales(j, column, at + groups, groups);
   j->loops->pack4(&pack);
+  if (w->params != NULL) {
+    unpack_params(j, column, columns, at, groups, p);
+    return;
+  }
   j->loops->pack8((const uint8_t*)(scales + at),
                   (ptrdiff_t)(w->groups * sizeof(float)), columns,
                   groups * sizeof(float), (int8_t*)p->scales, unused);
@@ -139,6 +169,7 @@ static void multiply_panels(const etx_int8_job* j, size_t row, size_t rows,
         .rows = rows,
         .count = left < DEPTH ? left : DEPTH,
         .group = w->group,
+        .shift = etx_int8_job_shift(j),
         .group_sums = p->group_sums[0],
         .scales = p->scales[0],
         .row_pairs = &j->qparams[row].base,

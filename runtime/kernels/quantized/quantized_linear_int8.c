@@ -108,11 +108,12 @@ static void finish_4bit_row(const etx_int8_job* j, size_t row) {
   const etx_packed_weights* w = &j->linear->weight;
   uint8_t* bytes = j->bytes + row * j->pitch;
   const int32_t base = j->qparams[row].base;
+  const int shift = etx_int8_job_shift(j);
   for (size_t g = 0; g < w->groups && j->row_pairs != NULL; ++g) {
     int32_t sum = -base * (int32_t)w->group;
     for (size_t i = 0; i < w->group; ++i) sum += bytes[g * w->group + i];
     j->row_pairs[row * w->groups + g] =
-        (int32_t)((uint32_t)sum << 16 | (uint32_t)base);
+        (int32_t)((uint32_t)sum << 16 | (uint32_t)base << shift);
   }
   j->loops->order4(bytes, w->inner);
 }
@@ -215,7 +216,8 @@ static __attribute__((noinline)) void run_stored_4bit(const etx_int8_job* j,
         .row_qparams = j->qparams + row,
         .right = etx_int8_job_weights(j, column),
         .right_row = (ptrdiff_t)w->row_bytes,
-        .scales = (const float*)(const void*)w->scales + column * w->groups,
+        .scales = etx_int8_job_scales(j, column),
+        .params = w->params == NULL ? NULL : w->params + column * w->groups,
         .zeros = w->zeros == NULL ? NULL : w->zeros + column * w->groups,
         .rows = rows,
         .columns = columns,
@@ -505,7 +507,7 @@ void etx_quantized_linear_int8_run(const etx_quantized_linear* linear,
   } else {
     j.has_panels = etx_quantized_linear_int4_has_panels(&j);
   }
-  if (j.has_panels && linear->weight.zeros != NULL) {
+  if (j.has_panels && etx_packed_has_zeros(&linear->weight)) {
     const size_t pairs = rows.rows * linear->weight.groups * sizeof(int32_t);
     j.row_pairs = memset(memory + rows.pairs, 0, pairs);
   }

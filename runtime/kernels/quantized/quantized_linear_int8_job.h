@@ -32,6 +32,20 @@ static inline const uint8_t* etx_int8_job_weights(const etx_int8_job* j,
   return w->data + column * w->row_bytes;
 }
 
+// The scales of the groups of a column and the next ones, or, where groups have
+// parameters, of the columns.
+static inline const float* etx_int8_job_scales(const etx_int8_job* j,
+                                               size_t column) {
+  const etx_packed_weights* w = &j->linear->weight;
+  return (const float*)(const void*)w->scales +
+         column * (w->params == NULL ? w->groups : 1);
+}
+
+// Of the parts of a step (group_params.h).
+static inline int etx_int8_job_shift(const etx_int8_job* j) {
+  return j->linear->weight.params == NULL ? 0 : ETX_GROUP_SHIFT;
+}
+
 // The rows of a product with panels.
 static inline size_t etx_int8_whole_rows(size_t rows) {
   return (rows + ETX_INT8_ROWS - 1) / ETX_INT8_ROWS * ETX_INT8_ROWS;

@@ -79,6 +79,12 @@ static size_t group_of(const etx_call* call, const linear_schema* f,
   return group == 0 ? 1 : group;
 }
 
+// True for parameters of groups, with a scale for each row.
+static bool has_params(const etx_call* call, const linear_schema* f) {
+  return f->zeros != 0 && !etx_call_is_none(call, f->zeros) &&
+         etx_call_tensor(call, f->zeros)->dtype == ETX_DTYPE_INT16;
+}
+
 static etx_packed_weights read_weight(const etx_call* call,
                                       const linear_schema* f) {
   const etx_tensor* weight = etx_call_tensor(call, WEIGHT);
@@ -97,10 +103,16 @@ static etx_packed_weights read_weight(const etx_call* call,
     p.has_panels = true;
     p.inner = p.row_bytes = (size_t)weight->sizes[1] * ETX_PACKED_INTERLEAVE;
   }
-  p.group = group_of(call, f, p.groups, p.inner);
   if (f->zeros != 0 && !etx_call_is_none(call, f->zeros)) {
-    p.zeros = etx_call_tensor(call, f->zeros)->data;
+    const etx_tensor* zeros = etx_call_tensor(call, f->zeros);
+    if (has_params(call, f)) {
+      p.groups = (size_t)zeros->sizes[1];
+      p.params = zeros->data;
+    } else {
+      p.zeros = zeros->data;
+    }
   }
+  p.group = group_of(call, f, p.groups, p.inner);
   return p;
 }
 
@@ -168,7 +180,11 @@ static etx_status check_operands(const etx_call* call,
   ETX_TRY(etx_call_check_contiguous(call, WEIGHT));
   ETX_TRY(check_contiguous_float(call, SCALES));
   if (f.zeros != 0 && !etx_call_is_none(call, f.zeros)) {
-    ETX_TRY(etx_call_check_dtype(call, f.zeros, ETX_DTYPE_INT8));
+    if (has_params(call, given)) {
+      ETX_TRY(etx_call_check_dtype(call, SCALES, ETX_DTYPE_FLOAT32));
+    } else {
+      ETX_TRY(etx_call_check_dtype(call, f.zeros, ETX_DTYPE_INT8));
+    }
     ETX_TRY(etx_call_check_contiguous(call, f.zeros));
   }
   if (f.sums != 0) {

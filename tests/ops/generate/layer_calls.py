@@ -10,7 +10,7 @@ import struct
 
 import torch
 
-from quantizing_calls import PT, Q
+from quantizing_calls import PT, Q, offset_weights
 from random_calls import BF16, F16, F32, F64, I8, I32, I64, U8
 
 
@@ -80,6 +80,31 @@ def linear(c, d, quantizes, packed):
     y = real @ w.T + (0 if bias is None else bias.double())
     size = (real.abs() @ w.abs().T).max().item() + 9 if y.numel() else 1
     c.sums(arguments, y, dtype, k + 6, size)
+
+
+def linear_offsets(c, d, quantizes):
+    """Groups with offsets, and a scale for each row."""
+    group = d.pick([2, 6, 32, 32, 32, 64, 128])
+    k = group * d.int(1, 2 if group > 64 else 6)
+    n, shape = d.int(1, 11), d.shape(0, 2, 12)
+    x = d.lay(d.normal(shape + [k], d.pick([F32, F32, F16, BF16])))
+    bias = d.normal([n], x.dtype) if d.chance(0.5) else None
+    weight = d.whole([n, k // 2], 0, 255, U8)
+    scales = d.uniform([n], 1e-4, 2e-3)
+    params, w = offset_weights(d, weight, scales, k // group)
+    arguments = dict(input=x, packed=weight, scales=scales,
+                     zero_points=params, group_size=group, bias=bias)
+    if d.chance(0.1):
+        wrong = d.pick(["scales", "zero_points"])
+        arguments[wrong] = d.pick([scales[:, None].repeat(1, k // group),
+                                   scales.to(F16)]) \
+            if wrong == "scales" else params[:-1]
+        c.add(arguments)
+        return
+    real = rows_of(x) if quantizes and x.numel() else x.double()
+    y = real @ w.T + (0 if bias is None else bias.double())
+    size = (real.abs() @ w.abs().T).max().item() + 9 if y.numel() else 1
+    c.sums(arguments, y, x.dtype, k + 6, size)
 
 
 def panel_operands(d, dtypes, repeats=False):
@@ -229,6 +254,8 @@ OPERATORS = {
     "etx::linear_a8w8_panels.out": panels,
     "etx::linear_a8w8_panels_argmax.out": panels_argmax,
     "fused::linear_a8w4g": lambda c, d: linear(c, d, True, True),
+    "etx::linear_w4g.out": lambda c, d: linear_offsets(c, d, False),
+    "etx::linear_a8w4g.out": lambda c, d: linear_offsets(c, d, True),
     "aten::rms_norm": rms_norm,
     "llama::quantized_moe_ffn.out": quantized_moe,
 }

@@ -168,6 +168,17 @@ def quantized_add(c, d):
              add)
 
 
+def offset_weights(d, weight, scales, groups):
+    """Parameters of groups of 4-bit weights, offset and factor in a number of
+    16 bits, and what they stand for."""
+    shape = [weight.shape[0], groups]
+    offset, factor = d.whole(shape, -128, 127, I64), d.whole(shape, 0, 255, I64)
+    q = torch.stack((weight >> 4, weight & 15), -1).reshape(*shape, -1)
+    w = 16 * (q.double() - 8) + offset[..., None]
+    w = w * factor[..., None] * scales.double()[:, None, None]
+    return (256 * offset + factor).to(torch.int16), w.flatten(1)
+
+
 def embedding(c, d, bits, typed):
     low, high = -2 ** (bits - 1), 2 ** (bits - 1) - 1
     pack, rows = 8 // bits, d.int(1, 9)
@@ -194,6 +205,21 @@ def embedding(c, d, bits, typed):
                      weight_quant_max=high, indices=indices)
     function = getattr(PT, {8: "embedding_byte", 4: "embedding_4bit",
                             2: "embedding_2bit"}[bits])
+    if bits == 4 and kind == F32 and d.chance(0.7):
+        scales = d.uniform([rows], 1e-4, 2e-3)
+        params, w = offset_weights(d, weight, scales, groups)
+        arguments.update(weight_scales=scales, weight_zero_points=params)
+        if typed:
+            arguments["dtype"] = d.pick([F32, F16, BF16])
+        wrong = indices.numel() and not 0 <= indices.min() <= rows - 1 or \
+            indices.numel() and indices.max() >= rows or low != -8
+        if wrong:
+            c.add(arguments)
+            return
+        to = arguments.get("dtype", F32)
+        c.add(arguments, [("out", w[indices].to(to))], rtol=2.0**-22, atol=0.0
+              if to == F32 else 1e-2)
+        return
     if not typed:
         c.native(arguments, function)
         return

@@ -12,6 +12,7 @@
 #include "runtime/kernels/arch/arm64/int8_dot_loops_dotprod.h"
 
 #include "runtime/kernels/arch/arm64/int8_dot_dotprod_template.h"
+#include "runtime/kernels/simd/int8/group_params.h"
 
 enum {
   ROWS = 2,          // rows whose sums are in registers
@@ -50,8 +51,9 @@ typedef struct dotprod_step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
   const float* scales;
-  const int8_t* zeros;  // NULL: none
-  ptrdiff_t to_groups;  // from a column's scales to the next one's
+  const int8_t* zeros;    // NULL: none
+  const int16_t* params;  // NULL: none
+  ptrdiff_t to_groups;    // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
   const int32_t* sums[ROWS];  // sums of rows' groups
   const int32_t* base;
@@ -162,6 +164,13 @@ static inline __attribute__((always_inline)) int32x4_t some_zeros(
   return vmovl_s16(vget_low_s16(wide));
 }
 
+static inline __attribute__((always_inline)) int32x4_t some_params(
+    const int16_t* from, size_t groups) {
+  int16_t some[GROUPS] = {0};
+  memcpy(some, from, groups * sizeof *some);
+  return vmovl_s16(vld1_s16(some));
+}
+
 // Adds a step's sums times their scales to the partial sums. The two registers
 // of partial sums take turns, so each step exchanges them.
 static inline __attribute__((always_inline)) void add_step(
@@ -169,15 +178,25 @@ static inline __attribute__((always_inline)) void add_step(
     int32x4_t whole[ROWS][COLUMNS], float32x4_t sums[ROWS][COLUMNS][2]) {
   ETX_UNROLLED
   for (ptrdiff_t c = 0; c < COLUMNS; ++c) {
-    const float32x4_t scale = some_scales(s->scales + c * s->to_groups, groups);
+    const ptrdiff_t at = c * s->to_groups;
+    float32x4_t scale;
     int32x4_t zero = vdupq_n_s32(0);
-    if (s->zeros != NULL) {
-      zero = some_zeros(s->zeros + c * s->to_groups, groups);
+    if (s->params != NULL) {
+      const int32x4_t params = some_params(s->params + at, groups);
+      scale = vcvtq_f32_s32(params & 255) * s->scales[at == 0 ? 0 : 1];
+      zero = params >> 8;
+    } else {
+      scale = some_scales(s->scales + at, groups);
+      if (s->zeros != NULL) zero = some_zeros(s->zeros + at, groups);
     }
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       int32x4_t sum = whole[r][c];
-      if (s->zeros != NULL) sum += vld1q_s32(s->sums[r]) * zero >> 3;
+      if (s->params != NULL) {
+        sum = (sum << ETX_GROUP_SHIFT) - (vld1q_s32(s->sums[r]) * zero >> 3);
+      } else if (s->zeros != NULL) {
+        sum += vld1q_s32(s->sums[r]) * zero >> 3;
+      }
       const float32x4_t next = sums[r][c][1];
       sums[r][c][1] = sums[r][c][0] + scale * vcvtq_f32_s32(sum);
       sums[r][c][0] = next;
@@ -202,12 +221,14 @@ static inline __attribute__((always_inline)) void some_columns(
     const etx_int4_dot_block* b, const dotprod_group_rows* g, size_t rows,
     size_t column, size_t apart, bool are_short) {
   const size_t parts = are_short ? 1 : b->group / PART;
+  const bool has_params = are_short && b->params != NULL;
   float32x4_t sums[ROWS][COLUMNS][2] = {{{{0}}}};
   dotprod_step s = {
       .weights = b->right + (ptrdiff_t)column * b->right_row,
       .pitch = (ptrdiff_t)apart * b->right_row,
-      .scales = b->scales + column * b->groups,
+      .scales = b->scales + (has_params ? column : column * b->groups),
       .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
+      .params = has_params ? b->params + column * b->groups : NULL,
       .to_groups = (ptrdiff_t)(apart * b->groups),
       .base = g->base};
   ETX_UNROLLED
@@ -221,8 +242,9 @@ static inline __attribute__((always_inline)) void some_columns(
     step_sums(&s, rows, GROUPS, parts, are_short, whole);
     add_step(&s, GROUPS, rows, whole, sums);
     s.weights += GROUPS * parts * BYTES;
-    s.scales += GROUPS;
+    s.scales += has_params ? 0 : GROUPS;
     if (s.zeros != NULL) s.zeros += GROUPS;
+    if (has_params) s.params += GROUPS;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       s.rows[r] += GROUPS * parts * PART;

@@ -57,6 +57,9 @@ typedef struct etx_int4_dot_block {
   ptrdiff_t right_row;
   const float* scales;  // scales of each column's groups
   const int8_t* zeros;  // NULL: zeros
+  // Parameters of groups of 32 (group_params.h), with a scale for each column;
+  // NULL: none.
+  const int16_t* params;
   size_t rows, columns;
   size_t group, groups;  // elements: 32, 64 or 128; groups of a row
   float* sums;           // [rows, columns], as etx_quantized_loops.groups4
@@ -116,6 +119,7 @@ typedef struct etx_int4_panel {
   // Up to ETX_INT8_ROWS - 1 more may be read and get sums.
   size_t rows;
   size_t count, group;  // elements; the former groups of the latter
+  int shift;  // products count 2^shift, zero points and bases in pairs do not
   // [count / group, ETX_INT8_COLUMNS]: sums of the weights; where weights have
   // zero points, in the low halves, and the zero points in the high halves.
   const int32_t* group_sums;
@@ -186,8 +190,8 @@ typedef struct etx_int8_dot_loops {
   size_t groups_most;
   size_t groups_multiple;
   size_t panel_rows;  // with fewer, panels of 4-bit weights do not pay
-  // The most elements of a group whose panels may have zero points; 0: none. If
-  // there are such, bytes are unsigned.
+  // The most elements of a group whose panels may have zero points or
+  // parameters; 0: none. If there are such, bytes are unsigned.
   size_t zero_group;
 } etx_int8_dot_loops;
 

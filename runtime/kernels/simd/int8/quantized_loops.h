@@ -25,6 +25,9 @@ typedef struct etx_quantized_block {
   // 64, 128 or 256). The elements of left have the order of the chunks.
   const float* scales;
   const int8_t* zeros;  // NULL: zeros
+  // Of groups4: parameters of groups (group_params.h), with a scale for each
+  // column. NULL: none.
+  const int16_t* params;
   size_t group, groups;
   // For integers: the sums of each row's groups, as rows of `groups`.
   const int32_t* group_sums;

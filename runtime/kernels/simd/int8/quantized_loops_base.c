@@ -1,4 +1,5 @@
 #include "runtime/kernels/simd/vector/vector_types.h"
+#include "runtime/kernels/simd/int8/group_params.h"
 #include "runtime/kernels/simd/int8/quantized_loops.h"
 
 #include <string.h>
@@ -73,16 +74,24 @@ static float sum_groups(const etx_quantized_block* b, size_t row,
   size_t k = 0;
   for (size_t g = 0; g < b->groups; ++g) {
     const size_t at = column * b->groups + g;
+    const int32_t params = b->params == NULL ? 0 : b->params[at];
     const int32_t zero = 8 + (b->zeros == NULL ? 0 : b->zeros[at]);
     const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
     const int16_t* even = x + chunk + (k - chunk) / 2;
     const int16_t* odd = even + (rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK) / 2;
-    int32_t whole = 0;
+    int32_t whole = 0, all = 0;
     for (size_t i = 0; i < b->group / 2; ++i) {
       whole += even[i] * ((w[k / 2 + i] >> 4) - zero);
       whole += odd[i] * ((w[k / 2 + i] & 15) - zero);
+      all += even[i] + odd[i];
     }
-    sums[g % GROUPS] += b->scales[at] * (float)whole;
+    if (b->params == NULL) {
+      sums[g % GROUPS] += b->scales[at] * (float)whole;
+    } else {
+      const float scale = b->scales[column] * (float)etx_group_factor(params);
+      sums[g % GROUPS] += scale * (float)(ETX_GROUP_PARTS * whole +
+                                          etx_group_offset(params) * all);
+    }
     k += b->group;
   }
   return group_total(sums);

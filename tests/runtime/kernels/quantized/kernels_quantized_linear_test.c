@@ -24,7 +24,7 @@ typedef struct linear_case {
   etx_tensor input, out, bias;
   int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
   int32_t bias_size, one;
-  test_block x, w, scales, zeros, biases, result;
+  test_block x, w, scales, zeros, params, biases, result;
 } linear_case;
 
 static void run_tasks(void* context, void (*task)(void*, size_t),
@@ -44,6 +44,19 @@ static test_block random_bytes(size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const uint32_t bits = test_random_bits();
     block.bytes.data[i] = (uint8_t)(bits % 5 == 0 ? 0x80 : bits >> 8);
+  }
+  return block;
+}
+
+// Parameters of groups, often with the smallest or largest offset and factor.
+static test_block random_params(size_t count) {
+  static const int16_t corners[] = {0, 255, -32768, -32513, 32767, 32512};
+  test_block block = test_block_new(count * sizeof(int16_t), sizeof(int16_t));
+  int16_t* const params = (int16_t*)(void*)block.bytes.data;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t bits = test_random_bits();
+    params[i] =
+        bits % 4 == 0 ? corners[(bits >> 8) % 6] : (int16_t)(bits >> 16);
   }
   return block;
 }
@@ -97,8 +110,11 @@ static linear_shape random_linear_shape(size_t bits, bool is_integer) {
   return (linear_shape){rows, columns, inner, group};
 }
 
-static void init_case(linear_case* o, size_t bits, bool is_integer,
-                      linear_shape size) {
+// What moves the zero of groups of 4-bit weights.
+typedef enum group_kind { PLAIN, ZEROS, PARAMS, KINDS } group_kind;
+
+static void init_case_of(linear_case* o, size_t bits, bool is_integer,
+                         linear_shape size, group_kind kind) {
   const size_t rows = size.rows, columns = size.columns;
   const size_t inner = size.inner, group = size.group;
   const size_t count = group == 0 ? 1 : inner / group;
@@ -119,8 +135,10 @@ static void init_case(linear_case* o, size_t bits, bool is_integer,
     if (distribution == 2 && i % inner == 1) x[i] = 2.015625f;
   }
   o->w = random_bytes(columns * inner * bits / 8);
-  o->scales = random_floats(columns * count, 0.01f);
+  o->scales = kind == PARAMS ? random_floats(columns, 5e-6f)
+                             : random_floats(columns * count, 0.01f);
   o->zeros = random_bytes(columns * count);
+  o->params = random_params(columns * count);
   o->biases = random_floats(columns, 1);
   o->result = test_block_new(rows * columns * sizeof(float), sizeof(float));
   set_matrix(&o->input, o->in_sizes, o->in_strides, rows, inner,
@@ -150,10 +168,16 @@ static void init_case(linear_case* o, size_t bits, bool is_integer,
       .input = &o->input,
       .out = &o->out,
       .is_integer = is_integer};
-  if (bits == 4 && test_random_bits() % 2 == 0) {
+  if (kind == ZEROS)
     o->linear.weight.zeros = (const int8_t*)o->zeros.bytes.data;
-  }
+  if (kind == PARAMS) o->linear.weight.params = (void*)o->params.bytes.data;
   if (test_random_bits() % 2 == 0) o->linear.bias = &o->bias;
+}
+
+static void init_case(linear_case* o, size_t bits, bool is_integer,
+                      linear_shape size) {
+  const uint32_t kind = bits == 4 ? test_random_bits() % KINDS : PLAIN;
+  init_case_of(o, bits, is_integer, size, (group_kind)kind);
 }
 
 static void init_random_case(linear_case* o, size_t bits, bool is_integer) {
@@ -161,17 +185,25 @@ static void init_random_case(linear_case* o, size_t bits, bool is_integer) {
 }
 
 static void end_case(linear_case* o) {
-  test_block* blocks[] = {&o->x,     &o->w,      &o->scales,
-                          &o->zeros, &o->biases, &o->result};
-  for (size_t i = 0; i < 6; ++i) assert_true(test_block_end(blocks[i]));
+  test_block* blocks[] = {&o->x,      &o->w,      &o->scales, &o->zeros,
+                          &o->params, &o->biases, &o->result};
+  for (size_t i = 0; i < 7; ++i) assert_true(test_block_end(blocks[i]));
 }
 
 static double weight_at(const etx_packed_weights* w, size_t n, size_t k) {
   const uint8_t* row = w->data + n * w->row_bytes;
   const size_t at = n * w->groups + k / w->group;
-  const double scale = ((const float*)(const void*)w->scales)[at];
+  const float* scales = (const float*)(const void*)w->scales;
+  const int half = w->bits == 8 ? 0
+                   : k % 2 == 0 ? row[k / 2] >> 4
+                                : row[k / 2] & 15;
+  if (w->params != NULL) {
+    const int factor = w->params[at] & 255;
+    const int offset = (w->params[at] - factor) / 256;
+    return (double)scales[n] * factor * (16 * (half - 8) + offset);
+  }
+  const double scale = scales[at];
   if (w->bits == 8) return scale * ((const int8_t*)row)[k];
-  const int half = k % 2 == 0 ? row[k / 2] >> 4 : row[k / 2] & 15;
   return scale * (half - 8 - (w->zeros == NULL ? 0 : w->zeros[at]));
 }
 
@@ -498,20 +530,27 @@ static void weights_larger_than_l2_are_bit_equal(void** state) {
 }
 
 // The sums of rows of 255 with weights of -8 in groups with a scale of 1, minus
-// `zero`: the largest that 4 bits give. Floats hold them exactly.
+// `zero`: the largest that 4 bits give. Floats hold them exactly. A zero of
+// SMALLEST is the smallest offset.
+enum { SMALLEST = 8 };
+
 static void check_extreme_groups(size_t rows, size_t inner, size_t group,
                                  int8_t zero) {
-  enum { COLUMNS = 33 };
+  enum { COLUMNS = 33, ONE = 1, LEAST = -128 * 256 };
   linear_case o;
-  init_case(&o, 4, true, (linear_shape){rows, COLUMNS, inner, group});
+  const group_kind kind = zero == 0 ? PLAIN : zero == SMALLEST ? PARAMS : ZEROS;
+  init_case_of(&o, 4, true, (linear_shape){rows, COLUMNS, inner, group}, kind);
   float* x = (float*)(void*)o.x.bytes.data;
   float* scales = (float*)(void*)o.scales.bytes.data;
+  int16_t* params = (int16_t*)(void*)o.params.bytes.data;
   const float* results = (const float*)(const void*)o.result.bytes.data;
   for (size_t i = 0; i < rows * inner; ++i) x[i] = 255;
-  for (size_t i = 0; i < COLUMNS * inner / group; ++i) scales[i] = 1;
+  for (size_t i = 0; i < o.scales.bytes.size / sizeof(float); ++i) {
+    scales[i] = kind == PARAMS ? 0.0625f : 1;
+  }
   memset(o.w.bytes.data, 0, o.w.bytes.size);
   memset(o.zeros.bytes.data, (uint8_t)zero, o.zeros.bytes.size);
-  o.linear.weight.zeros = zero == 0 ? NULL : (int8_t*)o.zeros.bytes.data;
+  for (size_t i = 0; i < COLUMNS * inner / group; ++i) params[i] = LEAST | ONE;
   o.linear.bias = NULL;
   run_all_sets(&o, false);
   for (size_t i = 0; i < rows * COLUMNS; ++i) {
@@ -528,6 +567,7 @@ static void extreme_sums_of_groups_are_exact(void** state) {
     for (size_t group = 32; group <= 256; group *= 2) {
       check_extreme_groups(rows[i], 1280, group, 0);
       check_extreme_groups(rows[i], 1280, group, 7);
+      check_extreme_groups(rows[i], 1280, group, SMALLEST);
       check_extreme_groups(rows[i], 1280, group, -128);
     }
   }

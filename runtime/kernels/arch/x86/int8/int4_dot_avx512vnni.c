@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/arch/x86/int8/int4_dot_avx512vnni.h"
 
+#include "runtime/kernels/simd/int8/group_params.h"
 #include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/arch/x86/int8/int8_vec_template.h"
 #include "runtime/kernels/arch/x86/int8/int8_dot_template.h"
@@ -75,8 +76,10 @@ typedef struct vnni_step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
   const float* scales;
-  const int8_t* zeros;  // NULL: none
-  ptrdiff_t to_groups;  // from a column's scales to the next one's
+  const int8_t* zeros;       // NULL: none
+  const int16_t* params;     // NULL: none
+  etx_f32x16 column_scales;  // with parameters, of four columns, four times
+  ptrdiff_t to_groups;       // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
   const vnni_group_rows* group_rows;
 } vnni_step;
@@ -179,6 +182,25 @@ static inline __attribute__((always_inline)) etx_i32x16 step_zeros(
       __builtin_convertvector((etx_i8x16)v, etx_i32x16));
 }
 
+static inline __attribute__((always_inline)) etx_i32x16 step_params(
+    const vnni_step* s, size_t groups) {
+  etx_longx4 v;
+  ETX_UNROLLED
+  for (int c = 0; c < COLUMNS; ++c) {
+    const int16_t* from = s->params + c * s->to_groups;
+    long long packed;
+    if (groups < GROUPS) {
+      const etx_i32x4 some = some_numbers(from, groups, sizeof(*from));
+      memcpy(&packed, &some, sizeof(packed));
+    } else {
+      memcpy(&packed, from, sizeof(packed));
+    }
+    v[c] = packed;
+  }
+  return transpose_quarter_lanes(
+      __builtin_convertvector((etx_i16x16)v, etx_i32x16));
+}
+
 // Partial sums 0 to 3 and 4 to 7 of four columns.
 static inline etx_f32x4 totals(etx_f32x16 a, etx_f32x16 b) {
   const etx_f32x16 all = a + b;
@@ -194,7 +216,15 @@ static inline etx_f32x4 totals(etx_f32x16 a, etx_f32x16 b) {
 static inline __attribute__((always_inline)) void add_step(
     const vnni_step* s, size_t group, size_t groups, size_t rows,
     const etx_i32x16 whole[ROWS], etx_f32x16 sums[ROWS][2]) {
-  const etx_f32x16 scale = step_scales(s, groups);
+  etx_i32x16 params = {0};
+  etx_f32x16 scale;
+  if (s->params != NULL) {
+    params = step_params(s, groups);
+    scale =
+        s->column_scales * __builtin_convertvector(params & 255, etx_f32x16);
+  } else {
+    scale = step_scales(s, groups);
+  }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     // Stores more than needed: for a vector of four, gcc 12 builds a larger one
@@ -204,6 +234,9 @@ static inline __attribute__((always_inline)) void add_step(
         some, some, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
     etx_i32x16 sum = whole[r] - group_sums;  // a half's group_sums zero is 8
     if (s->zeros != NULL) sum -= group_sums * step_zeros(s, groups) >> 3;
+    if (s->params != NULL) {
+      sum = (sum << ETX_GROUP_SHIFT) + (group_sums * (params >> 8) >> 3);
+    }
     const etx_f32x16 made = scale * __builtin_convertvector(sum, etx_f32x16);
     const etx_f32x16 next = sums[r][1];
     sums[r][1] = sums[r][0] + made;
@@ -260,16 +293,25 @@ static inline __attribute__((always_inline)) void some_columns(
     const etx_int4_dot_block* b, const vnni_group_rows* g, size_t rows,
     size_t column, size_t apart, size_t parts) {
   const bool prefetches = b->is_far && g->row == 0;
+  const bool has_params = parts == 1 && b->params != NULL;
   etx_f32x16 sums[ROWS][2] = {{{0}}};
   vnni_step s = {
       .weights = b->right + (ptrdiff_t)column * b->right_row,
       .pitch = (ptrdiff_t)apart * b->right_row,
-      .scales = b->scales + column * b->groups,
+      .scales = b->scales + (has_params ? column : column * b->groups),
       .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
+      .params = has_params ? b->params + column * b->groups : NULL,
       .to_groups = (ptrdiff_t)(apart * b->groups),
       .group_rows = g};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
+  if (has_params) {
+    const float* from = s.scales;
+    const etx_f32x4 four = {from[0], from[apart], from[2 * apart],
+                            from[3 * apart]};
+    s.column_scales = __builtin_shufflevector(four, four, 0, 1, 2, 3, 0, 1, 2,
+                                              3, 0, 1, 2, 3, 0, 1, 2, 3);
+  }
   size_t group = 0;
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     etx_i32x16 whole[ROWS];
@@ -277,13 +319,19 @@ static inline __attribute__((always_inline)) void some_columns(
     if (prefetches) {
       ETX_UNROLLED
       for (int c = 0; c < COLUMNS; ++c) {
-        __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);
+        const ptrdiff_t at = c * s.to_groups + SCALES_AHEAD;
+        if (has_params) {
+          __builtin_prefetch(s.params + at);
+        } else {
+          __builtin_prefetch(s.scales + at);
+        }
       }
     }
     add_step(&s, group, GROUPS, rows, whole, sums);
     s.weights += parts * BYTES;
-    s.scales += GROUPS;
+    s.scales += has_params ? 0 : GROUPS;
     if (s.zeros != NULL) s.zeros += GROUPS;
+    if (has_params) s.params += GROUPS;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) s.rows[r] += parts * PART;
   }

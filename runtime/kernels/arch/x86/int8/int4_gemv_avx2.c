@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/simd/int8/group_params.h"
 #include "runtime/kernels/simd/vector/vector_types.h"
 #include "runtime/kernels/simd/vector/loop_unrolled.h"
 #include "runtime/kernels/simd/vector/prefetch.h"
@@ -165,6 +166,14 @@ static inline __attribute__((always_inline)) etx_i32x8 some_longs(
   return __builtin_shufflevector(half, (etx_i32x4){0}, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
+// Eight parameters of groups, or fewer followed by zeros.
+static inline __attribute__((always_inline)) etx_i32x8 some_params(
+    const int16_t* from, size_t count) {
+  etx_i16x8 all = {0};
+  memcpy(&all, from, count * sizeof(*from));
+  return __builtin_convertvector(all, etx_i32x8);
+}
+
 // At most eight groups of a column, of `parts` registers each; 0 is half a
 // register.
 static inline __attribute__((always_inline)) etx_f32x8 groups_of_column(
@@ -176,13 +185,21 @@ static inline __attribute__((always_inline)) etx_f32x8 groups_of_column(
   etx_i32x8 sum = parts == 0 ? small_groups(weights, row, first, groups)
                              : large_groups(weights, row, first, groups, parts);
   const etx_i32x8 group_sums = some_longs(row->sums + group, groups);
+  if (row->is_negated) sum = -sum;
+  if (parts == 0 && b->params != NULL) {
+    const etx_i32x8 params = some_params(b->params + at, groups);
+    const etx_i32x8 whole = ((sum - (group_sums << 3)) << ETX_GROUP_SHIFT) +
+                            group_sums * (params >> 8);
+    return b->scales[column] *
+           __builtin_convertvector(params & 255, etx_f32x8) *
+           __builtin_convertvector(whole, etx_f32x8);
+  }
   etx_i32x8 zeros = group_sums << 3;  // a half's group_sums zero is 8
   if (b->zeros != NULL) {
     etx_i32x8 zero = {0};
     for (size_t i = 0; i < groups; ++i) zero[i] = b->zeros[at + i];
     zeros += group_sums * zero;
   }
-  if (row->is_negated) sum = -sum;
   return (etx_f32x8)some_longs(b->scales + at, groups) *
          __builtin_convertvector(sum - zeros, etx_f32x8);
 }
@@ -207,7 +224,12 @@ static inline __attribute__((always_inline)) void prefetch_column(
   for (size_t i = 0; i < bytes; i += ETX_CACHE_LINE_BYTES) {
     __builtin_prefetch(weights + AHEAD + i);
   }
-  __builtin_prefetch(b->scales + column * b->groups + group + SCALES_AHEAD);
+  const size_t at = column * b->groups + group + SCALES_AHEAD;
+  if (parts == 0 && b->params != NULL) {
+    __builtin_prefetch(b->params + at);
+  } else {
+    __builtin_prefetch(b->scales + at);
+  }
 }
 
 // Four columns that are `apart` from each other.

@@ -163,7 +163,8 @@ static inline __attribute__((always_inline)) void sum_group(
     for (size_t part = 0; part < PARTS; ++part) {
       const etx_i32x16 sums =
           load_bytes(b->group_sums + g * ETX_INT8_COLUMNS + part * LANES);
-      whole[r][part] -= multiply_pairs(sums, pair);
+      whole[r][part] =
+          (whole[r][part] << b->shift) - multiply_pairs(sums, pair);
     }
   }
 }

@@ -41,10 +41,9 @@ static inline etx_i32x8 all_lanes(int x) {
   return (etx_i32x8){x, x, x, x, x, x, x, x};
 }
 
-// Sums of pairs of words.
-static inline etx_i32x8 add_pairs(etx_i16x16 x) {
-  const etx_i16x16 ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  return __builtin_ia32_pmaddwd256(x, ones);
+// Sums of pairs of words, times a word.
+static inline etx_i32x8 add_pairs(etx_i16x16 x, int by) {
+  return __builtin_ia32_pmaddwd256(x, (etx_i16x16)all_lanes(by << 16 | by));
 }
 
 // Sums of pairs of products, of unsigned bytes with signed ones.
@@ -104,7 +103,7 @@ static inline __attribute__((always_inline)) etx_i32x8 split_halves(
     memcpy(out + FOUR, &odd, sizeof(odd));
     sums += high + low;
   }
-  return add_pairs(multiply_bytes((etx_i32x8)sums, all_lanes(0x01010101))) -
+  return add_pairs(multiply_bytes((etx_i32x8)sums, all_lanes(0x01010101)), 1) -
          8 * LEAST_GROUP;
 }
 
@@ -191,7 +190,7 @@ static inline __attribute__((always_inline)) void least_group(
   for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (int part = 0; part < PARTS; ++part) {
-      out[r][part] = add_pairs(sums[r][part]);
+      out[r][part] = add_pairs(sums[r][part], 1 << b->shift);
     }
   }
 }

@@ -434,8 +434,8 @@ int etx_cmd_plan(int argc, char** argv) {
                     &options.unroll),
           ETX_LIST("quantize", 0, "KIND[:PATTERN,...]",
                    "quantise weights, all or those whose names match: int8, "
-                   "int4 (int4/32, int4/64, int4/128), weight-only int8w or "
-                   "int4w, or none; may be given several times, the last match "
+                   "int4 (int4/32, int4/64, int4/128), int4k, weight-only "
+                   "int8w or int4w, or none; may be given several times, the last match "
                    "decides",
                    &options.quantize),
           ETX_TEXT("kv", 0, "TYPE",

@@ -9,15 +9,17 @@ typedef struct quantize_kind {
   uint8_t bits;
   uint8_t group;
   bool keeps_rows;
+  bool has_offsets;
 } quantize_kind;
 
 static const quantize_kind kinds[] = {
-    {"none", 0, 0, false},       {"int8", 8, 0, false},
-    {"int8w", 8, 0, true},       {"int8w/32", 8, 32, true},
-    {"int4", 4, 32, false},      {"int4w", 4, 32, true},
-    {"int4/32", 4, 32, false},   {"int4w/32", 4, 32, true},
-    {"int4/64", 4, 64, false},   {"int4w/64", 4, 64, true},
-    {"int4/128", 4, 128, false}, {"int4w/128", 4, 128, true},
+    {"none", 0, 0, false, false},       {"int8", 8, 0, false, false},
+    {"int8w", 8, 0, true, false},       {"int8w/32", 8, 32, true, false},
+    {"int4", 4, 32, false, false},      {"int4w", 4, 32, true, false},
+    {"int4/32", 4, 32, false, false},   {"int4w/32", 4, 32, true, false},
+    {"int4/64", 4, 64, false, false},   {"int4w/64", 4, 64, true, false},
+    {"int4/128", 4, 128, false, false}, {"int4w/128", 4, 128, true, false},
+    {"int4k", 4, 32, false, true},
 };
 
 static etx_status find_kind(etx_text word, const quantize_kind** out,
@@ -28,8 +30,8 @@ static etx_status find_kind(etx_text word, const quantize_kind** out,
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                        "weights cannot be quantised to '%t': expected none, "
-                       "int8, int4, int4/32, int4/64 or int4/128, or int8w, "
-                       "int8w/32, int4w, int4w/.. for weight-only "
+                       "int8, int4, int4/32, int4/64, int4/128 or int4k, or "
+                       "int8w, int8w/32, int4w, int4w/.. for weight-only "
                        "quantisation",
                        word);
 }
@@ -155,6 +157,7 @@ etx_status etx_quantize_rule_add(etx_ir_module* module, etx_text text,
   rule.bits = found->bits;
   rule.group = found->group;
   rule.keeps_rows = found->keeps_rows;
+  rule.has_offsets = found->has_offsets;
   if (word.size != rule.text.size) {
     ETX_TRY(read_patterns(module->pool, rest, &rule, diag));
   }

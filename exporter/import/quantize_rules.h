@@ -2,9 +2,10 @@
 // program.yaml state them:
 //
 //   RULE     KIND | KIND:PATTERN,PATTERN,..
-//   KIND     none | int8 | int4 | int4/32 | int4/64 | int4/128: dynamic
+//   KIND     none | int8 | int4 | int4/32 | int4/64 | int4/128 | int4k: dynamic
 //            quantisation of activations; a w after int8 or int4 (int4w/64)
 //            means weight-only. The number is the group size, 32 by default.
+//            int4k: groups of 32 with an offset each.
 //   PATTERN  a glob over fully qualified names and names of modules
 //
 // The last rule that matches a weight decides; a rule without a pattern matches

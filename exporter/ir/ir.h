@@ -234,10 +234,11 @@ typedef struct etx_quantize_rule {
   etx_text text;       // as it was written
   etx_text* patterns;  // of names; no pattern: all weights
   size_t pattern_count;
-  uint8_t bits;     // 8 or 4; 0: the weights are not quantised
-  uint8_t group;    // elements for each scale, for 4 bits
-  bool keeps_rows;  // weight-only: activations stay floats
-  size_t rounded;   // weights that were quantised by this rule
+  uint8_t bits;      // 8 or 4; 0: the weights are not quantised
+  uint8_t group;     // elements for each scale, for 4 bits
+  bool keeps_rows;   // weight-only: activations stay floats
+  bool has_offsets;  // int4k: groups have offsets
+  size_t rounded;    // weights that were quantised by this rule
 } etx_quantize_rule;
 
 // A cap of a size or integer that data decide: the option --cap (size_caps.h).

@@ -4,7 +4,8 @@
 //   linear(x, w, b)  ->  linear_a8w8(x, q, s, b) or linear_w8
 //                        linear_a8w4g(x, q, s, None, group, b) or linear_w4g
 //   embedding(w, i)  ->  embedding_byte(q, s, None, -128, 127, i)
-//                        embedding_4bit(q, s, None, -8, 7, i)
+//                        embedding_4bit(q, s, None, -8, 7, i); None is p,
+//                        parameters of groups, where these have offsets
 //   convolution(x, w, ..)  ->  convolution(x, dequantize_per_channel(q, s), ..)
 //
 // A convolution computes with floats: its weight is dequantised to scratch in
@@ -24,7 +25,7 @@
 #include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
-#include "exporter/quantize/weight_rounding.h"
+#include "exporter/quantize/offset_rounding.h"
 #include "exporter/import/quantize_rules.h"
 
 enum {
@@ -46,8 +47,10 @@ typedef struct rounded_weight {
   uint32_t bits;         // it was rounded to; 0: not rounded
   uint32_t group;        // elements per scale; 0: a row
   bool keeps_rows;       // weight-only: activations stay floats
+  bool has_offsets;      // of groups (offset_rounding.h)
   uint32_t integers;     // constants of the module
   uint32_t scales;
+  uint32_t params;  // of groups, if they have offsets
 } rounded_weight;
 
 typedef struct weight_quantizer {
@@ -201,7 +204,8 @@ static bool is_in_range(const weight_quantizer* self,
 typedef struct rounded_rows {
   uint8_t* integers;  // [rows, inner] of int8, or [rows, inner / 2]
   size_t row_bytes;
-  float* scales;  // [rows, groups]
+  float* scales;    // [rows, groups], or [rows] with parameters
+  int16_t* params;  // [rows, groups]; NULL: none
   size_t groups;
   etx_weight_rounding_error* errors;  // of each row
 } rounded_rows;
@@ -212,14 +216,25 @@ typedef struct rounding {
   const etx_ir_constant* from;
   rounded_rows* made;
   size_t inner;
-  float* floats;  // a row for each part
+  float* floats;           // a row for each part
+  etx_offset_line* lines;  // the same, of groups
 } rounding;
 
-static void round_row(const rounded_weight* to, const float* row, size_t inner,
-                      size_t at, rounded_rows* out) {
+static void round_row(const rounding* r, size_t part, size_t at) {
+  const rounded_weight* const to = r->to;
+  rounded_rows* const out = r->made;
+  const size_t inner = r->inner;
+  const float* const row = r->floats + part * inner;
+  etx_offset_line* const lines = r->lines + part * out->groups;
   uint8_t* const integers = out->integers + at * out->row_bytes;
   etx_weight_rounding_error* const error = &out->errors[at];
   const size_t group = to->group == 0 ? inner : to->group;
+  if (to->has_offsets) {
+    const etx_offset_row to_row = {integers, out->params + at * out->groups};
+    out->scales[at] =
+        etx_offset_round_row(row, out->groups, lines, &to_row, error);
+    return;
+  }
   for (size_t g = 0; g < out->groups; ++g) {
     const float* const from = row + g * group;
     float* const scale = &out->scales[at * out->groups + g];
@@ -242,7 +257,7 @@ static void round_part(void* argument, size_t part) {
   float* const row = r->floats + part * inner;
   for (size_t i = first_of_part(rows, part); i < end; ++i) {
     read_row(r->from, i * inner, inner, row);
-    round_row(r->to, row, inner, i, r->made);
+    round_row(r, part, i);
   }
 }
 
@@ -253,7 +268,10 @@ static etx_status round_rows(const weight_quantizer* self, rounding* r,
   etx_weight_rounding_error* const errors =
       etx_pool_take(scratch, rows * sizeof *errors);
   r->floats = etx_pool_take(scratch, PARTS * r->inner * sizeof *r->floats);
-  if (errors == NULL || r->floats == NULL) return ETX_OUT_OF_MEMORY;
+  r->lines = etx_pool_take(scratch, PARTS * r->made->groups * sizeof *r->lines);
+  if (errors == NULL || r->floats == NULL || r->lines == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
   r->made->errors = errors;
   etx_workers_run(self->context->options->workers, round_part, r, PARTS);
   row->signal = row->noise = 0;
@@ -264,11 +282,19 @@ static etx_status round_rows(const weight_quantizer* self, rounding* r,
   return ETX_OK;
 }
 
+static size_t params_bytes(const etx_ir_constant* from,
+                           const rounded_rows* made) {
+  return made->params == NULL
+             ? 0
+             : (size_t)from->sizes[0] * made->groups * sizeof *made->params;
+}
+
 static etx_status add_constants(const weight_quantizer* self,
                                 rounded_weight* to, const etx_ir_constant* from,
                                 const rounded_rows* made) {
   const int64_t rows = from->sizes[0];
-  const size_t count = (size_t)rows * made->groups;
+  const bool is_row = to->group == 0 || to->has_offsets;  // one scale
+  const size_t count = (size_t)rows * (is_row ? 1 : made->groups);
   etx_ir_constant integers = {
       .dtype = to->bits == 8 ? ETX_DTYPE_INT8 : ETX_DTYPE_UINT8,
       .rank = 2,
@@ -280,10 +306,18 @@ static etx_status add_constants(const weight_quantizer* self,
   }
   const etx_ir_constant scales = {
       .dtype = ETX_DTYPE_FLOAT32,
-      .rank = to->group == 0 ? 1 : 2,
+      .rank = is_row ? 1 : 2,
       .sizes = {rows, (int64_t)made->groups},
       .data = {(const uint8_t*)made->scales, count * sizeof(float)}};
   ETX_TRY(etx_ir_add_constant(self->module, &integers, &to->integers));
+  if (to->has_offsets) {
+    const etx_ir_constant params = {
+        .dtype = ETX_DTYPE_INT16,
+        .rank = 2,
+        .sizes = {rows, (int64_t)made->groups},
+        .data = {(const uint8_t*)made->params, params_bytes(from, made)}};
+    ETX_TRY(etx_ir_add_constant(self->module, &params, &to->params));
+  }
   return etx_ir_add_constant(self->module, &scales, &to->scales);
 }
 
@@ -296,8 +330,13 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
                        .groups = to->group == 0 ? 1 : inner / to->group};
   made.integers = etx_pages_take(pool, rows * made.row_bytes);
-  made.scales = etx_pages_take(pool, rows * made.groups * sizeof(float));
+  const size_t scales = rows * (to->has_offsets ? 1 : made.groups);
+  made.scales = etx_pages_take(pool, scales * sizeof(float));
   if (made.integers == NULL || made.scales == NULL) return ETX_OUT_OF_MEMORY;
+  if (to->has_offsets) {
+    made.params = etx_pages_take(pool, rows * made.groups * sizeof(int16_t));
+    if (made.params == NULL) return ETX_OUT_OF_MEMORY;
+  }
   rounding r = {.to = to, .from = &from, .made = &made, .inner = inner};
   etx_pool scratch;
   etx_pool_init(&scratch);
@@ -305,7 +344,8 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   etx_pool_close(&scratch);
   ETX_TRY(status);
   etx_pages_rest(pool, from.data.data, from.data.size);
-  row->bytes_after = rows * made.row_bytes + rows * made.groups * sizeof(float);
+  row->bytes_after = rows * made.row_bytes + scales * sizeof(float) +
+                     params_bytes(&from, &made);
   ETX_TRY(add_constants(self, to, &from, &made));
   return etx_constant_names_inherit(&self->context->constant_names,
                                     self->module, index, to->integers);
@@ -326,6 +366,7 @@ static const char* kind_word(const rounded_weight* w) {
     if (w->group != 0) return "int8w/32";
     return w->keeps_rows ? "int8w" : "int8";
   }
+  if (w->has_offsets) return "int4k";
   switch (w->group) {
     case 32:
       return w->keeps_rows ? "int4w/32" : "int4/32";
@@ -342,6 +383,7 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
   w->dtype = constant->dtype;
   w->bits = rule->bits;
   w->keeps_rows = rule->keeps_rows;
+  w->has_offsets = rule->has_offsets && !w->is_convolution;
   if (w->is_convolution) {
     if (rule->bits == 4) row->reason = "convolutions read int8";
     w->bits = 8;
@@ -353,6 +395,7 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
           "the row length is not a multiple of the requested group size";
     }
     if (w->group == 0) w->bits = 8;
+    if (w->group == 0) w->has_offsets = false;
   }
   row->kind = kind_word(w);
 }
@@ -445,15 +488,20 @@ static etx_ir_arg result_dtype(etx_dtype dtype) {
   return arg;
 }
 
+// The arguments of a layer that are constants.
+typedef struct layer_constants {
+  etx_ir_arg integers, scales, zeros;
+} layer_constants;
+
 // The operator that reads the integers; sets its arguments.
 static etx_op_id new_node(const rounded_weight* w, const etx_ir_node* old,
-                          const etx_ir_arg* integers, const etx_ir_arg* scales,
-                          etx_ir_arg* args, size_t* out_count) {
+                          const layer_constants* constants, etx_ir_arg* args,
+                          size_t* out_count) {
   size_t n = 0;
   if (old->op->id == ETX_OP_embedding_out) {
-    args[n++] = *integers;
-    args[n++] = *scales;
-    args[n++] = etx_ir_none();
+    args[n++] = constants->integers;
+    args[n++] = constants->scales;
+    args[n++] = constants->zeros;
     args[n++] = etx_ir_int(w->bits == 8 ? -128 : -8);
     args[n++] = etx_ir_int(w->bits == 8 ? 127 : 7);
     args[n++] = old->args[1];
@@ -466,10 +514,10 @@ static etx_op_id new_node(const rounded_weight* w, const etx_ir_node* old,
     return w->bits == 8 ? ETX_OP_embedding_byte_out : ETX_OP_embedding_4bit_out;
   }
   args[n++] = old->args[0];
-  args[n++] = *integers;
-  args[n++] = *scales;
+  args[n++] = constants->integers;
+  args[n++] = constants->scales;
   if (w->bits == 4) {
-    args[n++] = etx_ir_none();
+    args[n++] = constants->zeros;
     args[n++] = etx_ir_int((etx_dim)w->group);
   }
   args[n++] = old->args[2];
@@ -489,14 +537,16 @@ static etx_status change_node(const weight_quantizer* self,
       weight_of(self, method, &node->args[is_table ? TABLE : WEIGHT]);
   if (w == NULL || w->bits == 0) return ETX_OK;
   enum { MOST_ARGS = 7 };
-  etx_ir_arg integers, scales;
+  layer_constants constants = {.zeros = etx_ir_none()};
   etx_ir_arg* const args =
       etx_pool_take(self->module->pool, MOST_ARGS * sizeof *args);
   if (args == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(constant_arg(self, method, w->integers, &integers));
-  ETX_TRY(constant_arg(self, method, w->scales, &scales));
-  const etx_op_id id =
-      new_node(w, node, &integers, &scales, args, &node->arg_count);
+  ETX_TRY(constant_arg(self, method, w->integers, &constants.integers));
+  ETX_TRY(constant_arg(self, method, w->scales, &constants.scales));
+  if (w->has_offsets) {
+    ETX_TRY(constant_arg(self, method, w->params, &constants.zeros));
+  }
+  const etx_op_id id = new_node(w, node, &constants, args, &node->arg_count);
   node->args = args;
   node->op = etx_op_at(id);
   *out_changed = true;

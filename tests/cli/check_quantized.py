@@ -164,6 +164,10 @@ def main():
         for group, least in ((32, 21), (64, 20), (128, 19)):
             check(etx, here, weights, f"int4w/{group}",
                   half + ROWS * (INNER // group) * 4, least)
+        # A scale for each row, two bytes for each group. Rows of the identity
+        # are exact as bytes.
+        check(etx, here, weights, "int4k",
+              half + ROWS * 4 + ROWS * (INNER // 32) * 2, 22.5)
         check_halves(etx, here, "F16", "float16")
         check_halves(etx, here, "BF16", "bfloat16")
 

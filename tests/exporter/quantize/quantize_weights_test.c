@@ -133,6 +133,22 @@ static void int4_takes_the_group_that_fits(void** state) {
       "float32[40], None)\n" RETURN);
 }
 
+// A scale for each row, and parameters for each group. Rows of 40 elements have
+// no groups of 32.
+static void groups_have_offsets(void** state) {
+  (void)state;
+  expect(
+      layers, "int4k",
+      "y: float32[2, 32] = etx::linear_a8w4g.out(x, const uint8[32, 32], "
+      "const float32[32], const int16[32, 2], 32, a.fc.bias)\n"
+      "h: float32[2, 40] = etx::linear_a8w4g.out(x, const uint8[40, 32], "
+      "const float32[40], const int16[40, 2], 32, None)\n"
+      "e: float32[3, 64] = quantized_decomposed::embedding_4bit.out(const "
+      "uint8[40, 32], const float32[40], const int16[40, 2], -8, 7, i)\n" FEW
+      "o: float32[2, 40] = etx::linear_a8w8.out(h, const int8[40, 40], const "
+      "float32[40], None)\n" RETURN);
+}
+
 // Rows of 40 elements get one scale.
 static void int8_groups_have_scales_of_their_own(void** state) {
   (void)state;
@@ -371,6 +387,7 @@ int main(void) {
       cmocka_unit_test(convolutions_read_dequantised_weights),
       cmocka_unit_test(layers_and_tables_read_the_same_bytes),
       cmocka_unit_test(int4_takes_the_group_that_fits),
+      cmocka_unit_test(groups_have_offsets),
       cmocka_unit_test(int8_groups_have_scales_of_their_own),
       cmocka_unit_test(the_last_rule_that_matches_decides),
       cmocka_unit_test(folded_weights_keep_their_names),

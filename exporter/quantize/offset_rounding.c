@@ -1,0 +1,220 @@
+#include "exporter/quantize/offset_rounding.h"
+
+#include <float.h>
+
+#include "exporter/quantize/group_sums.h"
+
+enum {
+  GROUP = ETX_OFFSET_GROUP,
+  TRIED = 4,  // candidates that are tried together, one in each lane
+  MOST = 15,  // the largest integer
+  PARTS = 16,
+  MOST_FACTOR = 255,
+};
+
+// A number for each candidate. Sums over a group add one element after the
+// other.
+typedef float tried_floats __attribute__((vector_size(TRIED * sizeof(float))));
+typedef int32_t tried_masks __attribute__((vector_size(TRIED * sizeof(float))));
+
+static inline tried_floats all_tried(float x) {
+  return (tried_floats){x, x, x, x};
+}
+
+// Numbers of the first where the mask is set, of the second elsewhere.
+static inline tried_floats choose_tried(tried_masks mask, tried_floats a,
+                                        tried_floats b) {
+  return (tried_floats)((mask & (tried_masks)a) | (~mask & (tried_masks)b));
+}
+
+// The nearest integers from 0 to 15.
+static inline tried_floats whole_tried(tried_floats x) {
+  const tried_floats shift = all_tried(12582912.0f);  // 1.5 * 2^23
+  const tried_floats most = all_tried(MOST), q = (x + shift) - shift;
+  const tried_floats low = (tried_floats)((tried_masks)q & (q > all_tried(0)));
+  return choose_tried(low < most, low, most);
+}
+
+static float clamp(float x, float low, float high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+
+static float sum_of(const float* group) {
+  float sum = 0;
+  for (int i = 0; i < GROUP; ++i) sum += group[i];
+  return sum;
+}
+
+// Smallest and largest element, with 0 between them.
+static void range_of(const float* group, float* low, float* high) {
+  *low = *high = 0;
+  for (int i = 0; i < GROUP; ++i) {
+    *low = group[i] < *low ? group[i] : *low;
+    *high = group[i] > *high ? group[i] : *high;
+  }
+}
+
+// ------------------------------------------------ lines
+
+typedef struct tried_lines {
+  tried_floats step, least;
+} tried_lines;
+
+// The best lines through the integers that given lines have, and how much they
+// reduce the squared error compared with the mean: 0 where all integers are
+// equal.
+static tried_floats improve(const float* group, float sum, tried_lines* lines) {
+  const tried_floats inverse = 1 / lines->step, count = all_tried(GROUP);
+  tried_floats ones = {0}, squares = {0}, products = {0};
+  for (int i = 0; i < GROUP; ++i) {
+    const tried_floats x = all_tried(group[i]);
+    const tried_floats q = whole_tried((x - lines->least) * inverse);
+    ones += q;
+    squares += q * q;
+    products += q * x;
+  }
+  const tried_floats spread = count * squares - ones * ones;
+  const tried_floats shared = count * products - ones * all_tried(sum);
+  lines->step = shared / spread;
+  lines->least = (all_tried(sum) - lines->step * ones) / count;
+  return choose_tried(spread > all_tried(0), shared * lines->step,
+                      all_tried(0));
+}
+
+// The best line for a few ranges, or one from the largest magnitude if there is
+// none.
+static etx_offset_line find_line(const float* group) {
+  enum { RANGES = 2, AGAIN = 2 };
+  static const tried_floats parts[RANGES] = {{1.0f, 0.97f, 0.94f, 0.91f},
+                                             {0.875f, 0.84f, 0.8f, 0.75f}};
+  float low, high, best_gain = 0;
+  range_of(group, &low, &high);
+  const float sum = sum_of(group);
+  etx_offset_line best = {(high - low) / 7, (high - low) / 7 * -8};
+  if (high - low < 256 * FLT_MIN) return best;
+  for (int i = 0; i < RANGES; ++i) {
+    const tried_floats size = parts[i] * all_tried(high - low);
+    tried_lines lines = {size / all_tried(MOST),
+                         all_tried((low + high) / 2) - size / all_tried(2)};
+    for (int k = 0; k < AGAIN; ++k) {
+      const tried_floats gain = improve(group, sum, &lines);
+      for (int t = 0; t < TRIED; ++t) {
+        if (!(gain[t] > best_gain) || !(lines.step[t] > 0)) continue;
+        best_gain = gain[t];
+        best = (etx_offset_line){lines.step[t], lines.least[t]};
+      }
+    }
+  }
+  return best;
+}
+
+// ------------------------------------------------ groups
+
+// The squared error with given offsets, in squares of the unit, and the offsets
+// that would be the best for the same integers.
+static tried_floats try_offsets(const float* group, tried_floats inverse,
+                                tried_floats* offsets) {
+  tried_floats errors = {0}, rests = {0};
+  for (int i = 0; i < GROUP; ++i) {
+    const tried_floats x = all_tried(group[i]) * inverse + all_tried(8 * PARTS);
+    const tried_floats q = whole_tried((x - *offsets) * all_tried(0.0625f));
+    const tried_floats rest = x - q * all_tried(PARTS);
+    rests += rest;
+    errors += (rest - *offsets) * (rest - *offsets);
+  }
+  *offsets = rests / all_tried(GROUP);
+  return errors;
+}
+
+// What a group is rounded to.
+typedef struct rounded_group {
+  float offset;
+  int factor;
+  int integers[GROUP];  // 0 to 15
+} rounded_group;
+
+static void round_to(const float* group, float unit, rounded_group* out) {
+  const float inverse = 1 / unit;
+  for (int i = 0; i < GROUP; ++i) {
+    const float x = group[i] * inverse + 8 * PARTS;
+    out->integers[i] = (int)clamp(
+        etx_group_round_to_even((x - out->offset) * 0.0625f), 0, MOST);
+  }
+}
+
+static float whole_offset(float x) {
+  return clamp(etx_group_round_to_even(x), INT8_MIN, INT8_MAX);
+}
+
+// Rounds a group with factors near that of its line, and with offset 0, which
+// keeps zeros.
+static rounded_group round_group(const float* group,
+                                 const etx_offset_line* line, float scale) {
+  const float wanted = etx_group_round_to_even(line->step / (scale * PARTS));
+  static const float nearby[TRIED] = {-1, 0, 1, 0};
+  rounded_group best = {.factor = 0};
+  tried_floats factors, units, offsets;
+  float best_error = 0;
+  for (int t = 0; t < TRIED; ++t) {
+    factors[t] = clamp(wanted + nearby[t], 1, MOST_FACTOR);
+    units[t] = scale * factors[t];
+    offsets[t] =
+        t == TRIED - 1 ? 0 : whole_offset(line->least / units[t] + 8 * PARTS);
+  }
+  for (int again = 0; again < 2; ++again) {
+    tried_floats next = offsets;
+    const tried_floats error =
+        try_offsets(group, 1 / units, &next) * factors * factors;
+    for (int t = 0; t < TRIED; ++t) {
+      if (best.factor == 0 || error[t] < best_error) {
+        best_error = error[t];
+        best.factor = (int)factors[t];
+        best.offset = offsets[t];
+      }
+      offsets[t] = whole_offset(next[t]);
+    }
+  }
+  round_to(group, scale * (float)best.factor, &best);
+  return best;
+}
+
+static void store_group(const rounded_group* from, uint8_t* out,
+                        int16_t* params) {
+  for (int i = 0; i < GROUP; i += 2) {
+    out[i / 2] = (uint8_t)(from->integers[i] << 4 | from->integers[i + 1]);
+  }
+  *params = (int16_t)((int)from->offset * 256 + from->factor);
+}
+
+static void add_errors(const float* group, const rounded_group* to, float scale,
+                       etx_weight_rounding_error* error) {
+  const double unit = (double)(scale * (float)to->factor);
+  for (int i = 0; i < GROUP; ++i) {
+    const double w = group[i];
+    const float whole = (float)(PARTS * (to->integers[i] - 8)) + to->offset;
+    const double difference = w - (double)whole * unit;
+    error->signal += w * w;
+    error->noise += difference * difference;
+  }
+}
+
+float etx_offset_round_row(const float* row, size_t groups,
+                           etx_offset_line* lines, const etx_offset_row* out,
+                           etx_weight_rounding_error* error) {
+  float most = 0;
+  for (size_t g = 0; g < groups; ++g) {
+    lines[g] = find_line(row + g * GROUP);
+    most = lines[g].step > most ? lines[g].step : most;
+  }
+  // The largest step has the largest factor.
+  float scale = most / (PARTS * MOST_FACTOR);
+  if (scale < FLT_MIN) scale = 1;  // zeros, or too small to divide by
+  for (size_t g = 0; g < groups; ++g) {
+    const float* const group = row + g * GROUP;
+    const rounded_group made = round_group(group, &lines[g], scale);
+    store_group(&made, out->integers + g * GROUP / 2, &out->params[g]);
+    add_errors(group, &made, scale, error);
+  }
+  return scale;
+}

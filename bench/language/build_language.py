@@ -20,10 +20,11 @@ import language_models as models
 
 SPEECH = "whisper-tiny"
 
-# etx's kinds: the dtype of the archive, and what --quantize gets.
+# etx's kinds: the dtype of the archive, and the rules of --quantize.
 KINDS = {"f32": ("float32", None), "bf16": ("bfloat16", None),
          "f16": ("float16", None), "int8": ("float32", "int8"),
-         "int4": ("float32", "int4/32")}
+         "int4": ("float32", "int4/32"),
+         "int4k": ("float32", "int4k int8:*.value,*layers.0.output")}
 BATCH_KINDS = ["f32", "int8", "int4"]
 GGUF_KINDS = ["f16", "bf16", "q8_0", "q4_0", "q4_K_M"]
 SPEECH_KINDS = ["f32", "f16", "int8"]
@@ -32,8 +33,8 @@ SPEECH_KINDS = ["f32", "f16", "int8"]
 def plan(options, methods, output, quantize, pack):
     words = [os.path.join(options.etx, "etx"), "plan", methods, "-o", output,
              "-q"]
-    if quantize:
-        words += ["--quantize", quantize]
+    for rule in (quantize or "").split():
+        words += ["--quantize", rule]
     if pack:
         words += ["--pack"]
     subprocess.run(words, check=True)

@@ -24,7 +24,7 @@ from figures import machine, write_markdown  # noqa: E402
 
 # etx's kind, and those of the other library that have as many bits.
 PAIRS = {"f32": ["f32"], "bf16": ["bf16"], "f16": ["f16"], "int8": ["q8_0"],
-         "int4": ["q4_0", "q4_K_M"]}
+         "int4": ["q4_0", "q4_K_M"], "int4k": ["q4_K_M"]}
 BATCH_PAIRS = ["f32", "int8", "int4"]
 # What is measured, how often in a round, and in which rounds: each, or each
 # third.

@@ -285,18 +285,63 @@ def test_rows_with_positions_of_their_own_read_no_others(tmp_path):
         np.testing.assert_allclose(logits, whole(model, text)[0, -1], atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", ["mixtral", "gpt-oss"])
+EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
+MIXTURES = {
+    "Mixtral": {"num_key_value_heads": 2, **EXPERTS},
+    "GptOss": {"num_key_value_heads": 2, **EXPERTS, "head_dim": 16, "sliding_window": 8},
+    "GraniteMoe": {"num_key_value_heads": 2, **EXPERTS},
+    "JetMoe": {"num_key_value_heads": 2, **EXPERTS, "kv_channels": 16},
+    "Phimoe": {"num_key_value_heads": 2, **EXPERTS},
+}
+
+
+def mixture(kind):
+    """A model with experts, whose stacks of matrices are as large as the other weights."""
+    config = getattr(hf, f"{kind}Config")(**LAYERS | MIXTURES[kind])
+    model = varied(getattr(hf, f"{kind}ForCausalLM")(config))
+    with torch.no_grad():
+        for part in model.parameters():
+            if part.dim() == 3:
+                part.normal_(0, 1.3 / part[0, 0].numel() ** 0.5)
+    return model
+
+
+@pytest.mark.parametrize("kind", MIXTURES)
 def test_experts_are_mixed(kind, tmp_path):
-    sizes = {**LAYERS, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2}
-    if kind == "mixtral":
-        model = varied(hf.MixtralForCausalLM(hf.MixtralConfig(**sizes)))
-    else:
-        model = varied(hf.GptOssForCausalLM(hf.GptOssConfig(**sizes, head_dim=16, sliding_window=8)))
-    prompt = ids(1, 7)
+    model, prompt = mixture(kind), ids(1, 7)
     wanted = greedy(model, prompt)
     session = etx.load(planned(model, tmp_path, max_length=60, max_prompt=8)).session()
     found = generated(session, prompt.numpy())
     assert found.tolist() == wanted.tolist() == greedy(model, prompt).tolist()
+
+
+@pytest.mark.skipif(hf.__version__ >= "5", reason="experts are traced as transformers has them")
+def test_experts_that_are_mixed_in_another_way_are_refused():
+    model = mixture("Mixtral")
+    for layer in model.model.layers:
+        layer.block_sparse_moe.norm_topk_prob = False  # which the block itself does not read
+    with pytest.raises(etx.UnsupportedError, match="experts are chosen in a way"):
+        etx.hf.export(model, max_length=20)
+
+
+@pytest.mark.skipif(hf.__version__ >= "5", reason="experts are traced as transformers has them")
+def test_experts_that_are_not_known_are_refused():
+    model = mixture("Mixtral")
+    for layer in model.model.layers:
+        layer.block_sparse_moe.chooser = layer.block_sparse_moe.__dict__.pop("top_k")
+        layer.block_sparse_moe.__class__ = ChoosesOtherwise
+    with pytest.raises(etx.UnsupportedError, match="'ChoosesOtherwise' chooses experts"):
+        etx.hf.export(model, max_length=20)
+
+
+class ChoosesOtherwise(torch.nn.Module):
+    """A block of experts whose members are not known."""
+
+
+def test_layers_with_a_state_are_refused():
+    config = hf.JambaConfig(**LAYERS, num_key_value_heads=2, num_experts=2, use_mamba_kernels=False)
+    with pytest.raises(etx.UnsupportedError, match="layers of kind mamba"):
+        etx.hf.export(hf.JambaForCausalLM(config), max_length=20)
 
 
 def test_a_first_position_may_be_compared_with_sizes(tmp_path):

@@ -11,6 +11,7 @@ from torch.export import Dim
 
 from .. import _errors
 from .._method_args import MethodArg
+from ._mixture import as_published
 from ._older_attention import positions_of_queries
 from ._state_cache import RecordingCache, StateCache
 
@@ -61,13 +62,28 @@ def cache_argument(module: torch.nn.Module) -> str:
     )
 
 
+def states_of_layers(config: Any) -> list[str]:
+    """Kinds of layers that have a recurrent state instead of keys and values."""
+    text = config.get_text_config(decoder=True)
+    kinds = getattr(text, "layers_block_type", None) or getattr(text, "layer_types", None) or ()
+    return sorted({"mamba", "linear_attention", "conv", "recurrent"}.intersection(kinds))
+
+
 def recorded(model: torch.nn.Module, cache: Any, recorder: RecordingCache, inputs: dict[str, Any]):
     """What the model stores in one call. Raises UnsupportedError if it stores something
     that is not keys and values of attention."""
     name = type(model).__name__
+    states = states_of_layers(model.config)
+    if states:
+        raise _errors.UnsupportedError(
+            f"'{name}' has layers of kind {', '.join(states)}, whose state is not a row for each token",
+            hint="such models are exported with etx.export",
+        )
     try:
         with torch.no_grad():
             model(**inputs, **{cache_argument(model): cache, "use_cache": True})
+    except _errors.UnsupportedError:
+        raise
     except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as cause:
         raise _errors.UnsupportedError(
             f"'{name}' does not run over a cache of keys and values of each layer: {cause}",
@@ -124,6 +140,7 @@ class DecoderOnly(torch.nn.Module):
                 "position_ids": (positions[None] - padding[:, None]).clamp(min=0),
                 "cache_position": positions,
                 "logits_to_keep": keep,
+                "output_router_logits": False,
             },
         )
         with positions_of_queries(positions[None]):
@@ -156,7 +173,8 @@ class DecoderOnly(torch.nn.Module):
             call = self.prefill if start < count - 2 else self.decode
             logits.append(call(tokens[:, start : start + size], torch.tensor([start]), **rest))
             start += size
-        wanted = self.model(input_ids=tokens, use_cache=False).logits[:, -2:]
+        with as_published():
+            wanted = self.model(input_ids=tokens, use_cache=False).logits[:, -2:]
         return torch.stack(logits[-2:], 1)[:, -wanted.shape[1] :], wanted.to(torch.float32)
 
     def methods(self) -> dict[str, dict[str, Any]]:

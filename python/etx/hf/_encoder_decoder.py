@@ -19,6 +19,7 @@ from ._decoder_only import (
     recorded,
     row_inputs,
 )
+from ._mixture import as_published
 from ._state_cache import RecordingCache, StateCache
 
 
@@ -30,6 +31,14 @@ def cache_pair(own: Any, cross: Any, layers: int, is_filled: bool) -> EncoderDec
     pair.self_attention_cache, pair.cross_attention_cache = own, cross
     pair.is_updated = dict.fromkeys(range(layers), is_filled)
     return pair
+
+
+def encoded(states: torch.Tensor) -> BaseModelOutput:
+    """What an encoder returns. Mixtures of experts read the scores of its routers, which
+    only training needs."""
+    output = BaseModelOutput(last_hidden_state=states)
+    output.router_logits = None
+    return output
 
 
 class EncoderDecoder(torch.nn.Module):
@@ -85,8 +94,9 @@ class EncoderDecoder(torch.nn.Module):
     def _decoder_inputs(self, states: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
         token = torch.zeros(states.shape[0], 1, dtype=torch.int64)
         inputs = {
-            "encoder_outputs": BaseModelOutput(last_hidden_state=states),
+            "encoder_outputs": encoded(states),
             "decoder_input_ids": token,
+            **accepted(self.model, {"output_router_logits": False}),
         }
         return inputs if mask is None else inputs | {"attention_mask": mask}
 
@@ -112,6 +122,7 @@ class EncoderDecoder(torch.nn.Module):
             {
                 "decoder_position_ids": position[None].expand(sizes.rows, 1),
                 "cache_position": position,
+                "output_router_logits": False,
                 "decoder_attention_mask": torch.ones(sizes.rows, sizes.length, dtype=torch.int64),
             },
         )
@@ -119,7 +130,7 @@ class EncoderDecoder(torch.nn.Module):
             arguments["attention_mask"] = self.source_mask.repeat_interleave(sizes.beams, 0)
         states = torch.zeros(sizes.rows, self.length, self.width, dtype=self.model.dtype)
         logits = self.model(
-            encoder_outputs=BaseModelOutput(last_hidden_state=states),
+            encoder_outputs=encoded(states),
             decoder_input_ids=input_ids,
             use_cache=True,
             **{cache_argument(self.model): cache_pair(own, cross, self.layers, True)},
@@ -147,7 +158,8 @@ class EncoderDecoder(torch.nn.Module):
         states = self._states(source, mask).repeat_interleave(sizes.beams, 0)
         mask = None if mask is None else mask.repeat_interleave(sizes.beams, 0)
         inputs = self._decoder_inputs(states, mask)
-        wanted = self.model(**inputs | {"decoder_input_ids": tokens}, use_cache=False).logits
+        with as_published():
+            wanted = self.model(**inputs | {"decoder_input_ids": tokens}, use_cache=False).logits
         return torch.stack(logits, 1), wanted.to(torch.float32)
 
     def methods(self) -> dict[str, dict[str, Any]]:

@@ -192,8 +192,8 @@ def _check(module: Any) -> None:
         raise _errors.UnsupportedError(
             f"'{name}' computes other logits over a cache of fixed size than "
             f"without a cache: they differ by {difference:.2g} of their spread",
-            hint="its attention assumes that the cache ends with the newest token; etx.export "
-            "takes a module of yours with such a cache",
+            hint="its attention assumes that the cache ends with the newest token, or its experts "
+            "are chosen in a way that etx.hf does not know; etx.export takes a module of yours",
         )
 
 

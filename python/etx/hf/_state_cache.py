@@ -41,6 +41,8 @@ class _GrowingLayer(CacheLayerMixin):
 class RecordingCache(Cache):
     """Takes one call of a model and records which layers store what."""
 
+    has_previous_state = True  # hybrid models of transformers 4 ask, whatever their layers are
+
     def __init__(self) -> None:
         Cache.__init__(self, layer_class_to_replicate=_GrowingLayer)
 
@@ -159,6 +161,8 @@ class StateLayer(CacheLayerMixin):
 class StateCache(StaticCache):
     """All layers of a model. Some models share keys between layers: those layers exist,
     and have no buffers."""
+
+    has_previous_state = True
 
     def __init__(
         self,

@@ -37,6 +37,16 @@ SOUND = {
     "bos_token_id": 1, "eos_token_id": 2,
 }
 LAYERS = ["sliding_attention", "full_attention"]
+# Mixtures of experts: what DeepSeek and those after it call theirs, and its attention.
+ROUTED = {
+    "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1, "moe_intermediate_size": 48,
+}
+GROUPS = {**ROUTED, "n_routed_experts": 8, "n_group": 4, "topk_group": 2}
+LATENT = {
+    "num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8, "v_head_dim": 16,
+}
+MAMBA = {"mamba_d_state": 8, "mamba_expand": 2, "mamba_n_heads": 4, "mamba_d_head": 32}
 
 
 def rope(kind, **settings):
@@ -111,14 +121,62 @@ FAMILIES = {
                  **rope("default")}),
     "helium": ("HeliumForCausalLM", "HeliumConfig", {**LLAMA, **HEAD}),
     "deepseek v3": ("DeepseekV3ForCausalLM", "DeepseekV3Config",
-                    {**LLAMA, "num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16,
-                     "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16,
-                     "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1,
+                    {**LLAMA, **LATENT, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1,
                      "topk_group": 1, "first_k_dense_replace": 1, "moe_intermediate_size": 48}),
+    "deepseek v2": ("DeepseekV2ForCausalLM", "DeepseekV2Config",
+                    {**LLAMA, **LATENT, **GROUPS, "topk_method": "group_limited_greedy",
+                     "routed_scaling_factor": 1.5, "first_k_dense_replace": 1, "head_dim": 8}),
+    "flex olmo": ("FlexOlmoForCausalLM", "FlexOlmoConfig",
+                  {**LLAMA, "num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True}),
+    "granite moe": ("GraniteMoeForCausalLM", "GraniteMoeConfig", {**LLAMA, **EXPERTS}),
+    "granite moe shared": ("GraniteMoeSharedForCausalLM", "GraniteMoeSharedConfig",
+                           {**LLAMA, **EXPERTS, "shared_intermediate_size": 48}),
+    "granite moe hybrid": ("GraniteMoeHybridForCausalLM", "GraniteMoeHybridConfig",
+                           {**LLAMA, **EXPERTS, **MAMBA, "shared_intermediate_size": 48,
+                            "layer_types": ["attention", "attention"]}),
+    "jetmoe": ("JetMoeForCausalLM", "JetMoeConfig", {**OLDER, **EXPERTS, "kv_channels": 16,
+                                                     "num_key_value_heads": 2}),
+    "minimax": ("MiniMaxForCausalLM", "MiniMaxConfig",
+                {**LLAMA, **HEAD, **EXPERTS, "layer_types": ["linear_attention", "full_attention"]}),
+    "phimoe": ("PhimoeForCausalLM", "PhimoeConfig", {**LLAMA, **EXPERTS}),
+    "phimoe longrope": ("PhimoeForCausalLM", "PhimoeConfig",
+                        {**LLAMA, **EXPERTS, **rope(
+                            "longrope", short_factor=[1.0] * 8, long_factor=[1.5] * 8, short_mscale=1.1,
+                            long_mscale=1.2, original_max_position_embeddings=4)}),
+    "ernie4.5 moe": ("Ernie4_5_MoeForCausalLM", "Ernie4_5_MoeConfig",
+                     {**LLAMA, "moe_num_experts": 4, "moe_k": 2, "moe_num_shared_experts": 1,
+                      "moe_intermediate_size": 48, "moe_layer_start_index": 0}),
+    "hunyuan moe": ("HunYuanMoEV1ForCausalLM", "HunYuanMoEV1Config",
+                    {**LLAMA, **HEAD, "num_experts": 4, "moe_topk": 2}),
+    "jamba": ("JambaForCausalLM", "JambaConfig",
+              {**LLAMA, "num_experts": 4, "num_experts_per_tok": 2, "attn_layer_period": 2,
+               "attn_layer_offset": 1, "use_mamba_kernels": False}),
+    "dbrx": ("DbrxForCausalLM", "DbrxConfig",
+             {"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 128, **SPECIAL,
+              "attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 10000.0},
+              "ffn_config": {"ffn_hidden_size": 48, "moe_num_experts": 4, "moe_top_k": 2}}),
+    "qwen3 next": ("Qwen3NextForCausalLM", "Qwen3NextConfig",
+                   {**LLAMA, **HEAD, "num_experts": 4, "num_experts_per_tok": 2,
+                    "moe_intermediate_size": 48, "shared_expert_intermediate_size": 48,
+                    "layer_types": ["linear_attention", "full_attention"]}),
+    "llama4 text": ("Llama4ForCausalLM", "Llama4TextConfig",
+                    {**LLAMA, **HEAD, **EXPERTS, "intermediate_size_mlp": 96, "attention_chunk_size": 16,
+                     "no_rope_layers": [1, 0], "floor_scale": 16}),
+    "glm4 moe": ("Glm4MoeForCausalLM", "Glm4MoeConfig", {**LLAMA, **HEAD, **GROUPS, "use_qk_norm": True}),
+    "dots1": ("Dots1ForCausalLM", "Dots1Config", {**LLAMA, **HEAD, **GROUPS, "norm_topk_prob": True}),
+    "longcat flash": ("LongcatFlashForCausalLM", "LongcatFlashConfig",
+                      {**OLDER, **LATENT, "head_dim": 8, "num_layers": 1, "ffn_hidden_size": 96,
+                       "moe_topk": 2, "n_routed_experts": 4, "zero_expert_num": 2,
+                       "expert_ffn_hidden_size": 48, "routed_scaling_factor": 1.5}),
     # Encoder-decoder.
     "t5": ("T5ForConditionalGeneration", "T5Config", T5),
     "mt5": ("MT5ForConditionalGeneration", "MT5Config", T5),
     "umt5": ("UMT5ForConditionalGeneration", "UMT5Config", T5),
+    "switch transformers": ("SwitchTransformersForConditionalGeneration", "SwitchTransformersConfig",
+                            {**T5, "num_experts": 4, "num_sparse_encoder_layers": 1,
+                             "num_sparse_decoder_layers": 1}),
+    "nllb moe": ("NllbMoeForConditionalGeneration", "NllbMoeConfig",
+                 {**PAIR, "num_experts": 4, "encoder_sparse_step": 1, "decoder_sparse_step": 2}),
     "bart": ("BartForConditionalGeneration", "BartConfig", PAIR),
     "mbart": ("MBartForConditionalGeneration", "MBartConfig", PAIR),
     "marian": ("MarianMTModel", "MarianConfig", PAIR),

@@ -49,10 +49,16 @@ def model_of(name, seed=0):
     made, config, settings = FAMILIES[name]
     torch.manual_seed(seed)
     model = getattr(transformers, made)(getattr(transformers, config)(**settings)).eval()
+    convolutions = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.Conv1d)}
     with torch.no_grad():
         for part in model.parameters():
             if part.dim() > 1:
-                part.normal_(0, 1.3 / part[0].numel() ** 0.5)
+                # Three dimensions are experts, whose weights are matrices, or a convolution.
+                is_stack = part.dim() == 3 and id(part) not in convolutions
+                part.normal_(0, 1.3 / (part[0, 0] if is_stack else part[0]).numel() ** 0.5)
+        for name, part in model.named_buffers():
+            if name.endswith("correction_bias"):  # of the choice of experts
+                part.uniform_(0, 0.3)
     config = getattr(model, "generation_config", None)
     if config is not None:  # all texts get all tokens
         for setting in ("eos_token_id", "forced_eos_token_id", "forced_bos_token_id",

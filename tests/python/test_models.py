@@ -624,8 +624,8 @@ def test_logits_are_those_over_rounded_rows(heads, tmp_path):
     with torch.no_grad():
         exact = model(tokens).logits[:, 63:].numpy()
         wanted = model(tokens, past_key_values=RoundingCache()).logits[:, 63:].numpy()
-    # A row that is computed with another last bit may be rounded to a neighbour.
-    np.testing.assert_allclose(np.stack(found, 1), wanted, atol=TOLERANCE)
+    # Queries are rounded to 8 bits, too, and weights to 15.
+    np.testing.assert_allclose(np.stack(found, 1), wanted, atol=4e-3)
     noise = np.square(np.stack(found, 1) - exact).sum()
     assert 10 * np.log10(np.square(exact).sum() / noise) > 40  # decibels
 

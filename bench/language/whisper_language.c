@@ -18,12 +18,12 @@
 enum { MELS = 80, FRAMES = 3000, CHECKED = 17, NEXT = 9, WORDS = 51865 };
 enum { MOST_CALLS = 64 };
 
-typedef struct peer {
+typedef struct whisper_peer {
   struct whisper_context* context;
   int threads;
   float features[MELS * FRAMES];
   int known;  // tokens that are in the cache
-} peer;
+} whisper_peer;
 
 static double seconds_now(void) {
   struct timespec now;
@@ -44,7 +44,7 @@ static void fail(const char* what) {
 
 static int prompt_token(int position) { return (position * 7 + 3) % 500; }
 
-static double encode(peer* self) {
+static double encode(whisper_peer* self) {
   if (whisper_set_mel(self->context, self->features, FRAMES, MELS) != 0) {
     fail("whisper_set_mel");
   }
@@ -56,7 +56,7 @@ static double encode(peer* self) {
   return 1e3 * (seconds_now() - start);
 }
 
-static double step(peer* self, whisper_token token, int position) {
+static double step(whisper_peer* self, whisper_token token, int position) {
   const double start = seconds_now();
   if (whisper_decode(self->context, &token, 1, position, self->threads) != 0) {
     fail("whisper_decode");
@@ -65,14 +65,14 @@ static double step(peer* self, whisper_token token, int position) {
 }
 
 // The cache has the tokens before `position`.
-static double decode(peer* self, int position) {
+static double decode(whisper_peer* self, int position) {
   for (; self->known < position; ++self->known) {
     step(self, prompt_token(self->known), self->known);
   }
   return step(self, NEXT, position);
 }
 
-static void check(peer* self) {
+static void check(whisper_peer* self) {
   encode(self);
   decode(self, CHECKED);
   const float* const logits = whisper_get_logits(self->context);
@@ -83,7 +83,8 @@ static void check(peer* self) {
   puts("]}");
 }
 
-static bool measure(peer* self, const char* what, int count, double* out_ms) {
+static bool measure(whisper_peer* self, const char* what, int count,
+                    double* out_ms) {
   if (strcmp(what, "encode") == 0) {
     *out_ms = encode(self);
   } else if (strcmp(what, "decode") == 0) {
@@ -94,7 +95,7 @@ static bool measure(peer* self, const char* what, int count, double* out_ms) {
   return true;
 }
 
-static void answer(peer* self, const char* line) {
+static void answer(whisper_peer* self, const char* line) {
   char what[16] = "";
   int count = 0, calls = 0;
   double ms[MOST_CALLS];
@@ -117,7 +118,7 @@ static void answer(peer* self, const char* line) {
 }
 
 int main(int argc, char** argv) {
-  static peer self;
+  static whisper_peer self;
   if (argc != 3) {
     fputs("usage: bench_whisper MODEL.bin THREADS\n", stderr);
     return 2;

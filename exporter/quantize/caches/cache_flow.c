@@ -4,7 +4,8 @@
 
 enum { KEY = 1, VALUE = 2, KEY_ORDER = 6, VALUE_ORDER = 7 };  // of attention
 
-bool etx_cache_is_attention(const etx_ir_node* node) {
+// Attention that fuse_attention makes.
+static bool is_attention(const etx_ir_node* node) {
   return node->op->id == ETX_OP_attention_out ||
          node->op->id == ETX_OP_attention_capped_out;
 }
@@ -160,7 +161,7 @@ static etx_cache_use use_of(const etx_cache_flow* flow, const etx_ir_node* node,
                             etx_cache_step* step, size_t count) {
   const int64_t width = etx_cache_width(flow->module, step->cache);
   if (node->branch != 0 || node->cond != 0) return ETX_CACHE_OTHER;
-  if (etx_cache_is_attention(node)) {
+  if (is_attention(node)) {
     const size_t sides =
         (size_t)(etx_cache_flow_at(flow, &node->args[KEY]) != ETX_IR_NONE) +
         (size_t)(etx_cache_flow_at(flow, &node->args[VALUE]) != ETX_IR_NONE);

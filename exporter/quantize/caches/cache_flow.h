@@ -33,9 +33,6 @@ typedef struct etx_cache_step {
 // The buffer whose rows an argument has, or ETX_IR_NONE.
 uint32_t etx_cache_flow_at(const etx_cache_flow* flow, const etx_ir_arg* arg);
 
-// True for attention that a node of fuse_attention computes.
-bool etx_cache_is_attention(const etx_ir_node* node);
-
 // Elements of a row of a cache.
 int64_t etx_cache_width(const etx_ir_module* module, uint32_t cache);
 

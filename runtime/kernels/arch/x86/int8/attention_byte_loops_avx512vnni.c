@@ -227,13 +227,13 @@ static inline etx_i32x16 broadcast_four(const uint8_t* from) {
 
 // What is multiplied at a time: some rows, `pitch` bytes apart and in `planes`
 // rows of bytes each, with some groups.
-typedef struct vnni_step {
+typedef struct byte_step {
   size_t rows, groups, planes, pitch;
-} vnni_step;
+} byte_step;
 
 // Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void sum_rows(
-    const etx_attention_byte_product* p, size_t row, size_t group, vnni_step s,
+    const etx_attention_byte_product* p, size_t row, size_t group, byte_step s,
     etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS]) {
   const size_t step = p->count * LANES;  // from group to group
   const uint8_t* left = p->left + row * s.pitch;
@@ -281,7 +281,7 @@ static inline __attribute__((always_inline)) void store_lanes(
 }
 
 static inline __attribute__((always_inline)) void some_groups(
-    const etx_attention_byte_product* p, size_t row, vnni_step s) {
+    const etx_attention_byte_product* p, size_t row, byte_step s) {
   for (size_t group = 0; group < p->groups; group += s.groups) {
     etx_i32x16 sums[2][MOST_ROWS][MOST_GROUPS] = {{{{0}}}};
     sum_rows(p, row, group, s, sums);
@@ -306,11 +306,11 @@ static inline __attribute__((always_inline)) void all_scores(
     const etx_attention_byte_product* p, size_t pitch) {
   size_t row = 0;
   for (; row + MOST_ROWS <= p->rows; row += MOST_ROWS) {
-    some_groups(p, row, (vnni_step){MOST_ROWS, 2, 1, pitch});
+    some_groups(p, row, (byte_step){MOST_ROWS, 2, 1, pitch});
   }
   for (; row + 4 <= p->rows; row += 4)
-    some_groups(p, row, (vnni_step){4, 4, 1, pitch});
-  for (; row < p->rows; ++row) some_groups(p, row, (vnni_step){1, 4, 1, pitch});
+    some_groups(p, row, (byte_step){4, 4, 1, pitch});
+  for (; row < p->rows; ++row) some_groups(p, row, (byte_step){1, 4, 1, pitch});
 }
 
 // A constant distance of rows leaves more registers.
@@ -330,8 +330,8 @@ static void values(const etx_attention_byte_product* p) {
   enum { PITCH = ETX_ATTENTION_BYTE_ROW(ETX_ATTENTION_BYTE_KEYS) };
   size_t row = 0;
   for (; row + 4 <= p->rows; row += 4)
-    some_groups(p, row, (vnni_step){4, 2, 2, PITCH});
-  for (; row < p->rows; ++row) some_groups(p, row, (vnni_step){1, 2, 2, PITCH});
+    some_groups(p, row, (byte_step){4, 2, 2, PITCH});
+  for (; row < p->rows; ++row) some_groups(p, row, (byte_step){1, 2, 2, PITCH});
 }
 
 const etx_attention_byte_loops etx_attention_byte_loops_avx512vnni = {

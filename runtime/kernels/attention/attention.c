@@ -42,6 +42,7 @@ enum {
   FAR_BYTES = 1 << 18,       // keys of a head that are not in L2
   MEMORY_BYTES = 1 << 22,    // keys of a tile that come from memory
   PART_BYTES = 1024,         // of a block that are prefetched at a time
+  STORED_ROWS = 4,           // most rows that read halves as stored
   ALIGNMENT = ETX_ATTENTION_ALIGNMENT,
 };
 
@@ -434,9 +435,10 @@ static etx_attention_row_range range_of(const query_tile* t,
                                    .count = count};
 }
 
-// True if keys and values of another type than float32 are read as stored.
-static bool reads_stored(const query_tile* t) {
-  return t->bytes != NULL || t->reads_halves;
+// True if `rows` rows read keys and values of another type than float32 as
+// stored. More rows are faster with halves that are expanded for all of them.
+static bool reads_stored(const query_tile* t, size_t rows) {
+  return t->bytes != NULL || (t->reads_halves && rows <= STORED_ROWS);
 }
 
 // Prefetches the rows of a block that row `next` of a tile that spans heads
@@ -495,7 +497,7 @@ static void score_keys(const query_tile* t, const operand_block* keys,
     const size_t count = key_count(t, r, first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    if (reads_stored(t)) {
+    if (reads_stored(t, rows)) {
       const etx_attention_row_range range = range_of(t, keys, r, count);
       if (t->bytes != NULL) {
         prefetch_next_bytes(t, keys, values, r + rows);
@@ -533,7 +535,7 @@ static void sum_values(const query_tile* t, const operand_block* values,
     const size_t count = key_count(t, r, values->first);
     rows = etx_attention_rows_with_same_keys(t, r);
     if (count == 0) continue;
-    if (reads_stored(t)) {
+    if (reads_stored(t, rows)) {
       const etx_attention_row_range range = range_of(t, values, r, count);
       if (t->bytes != NULL) {
         prefetch_next_bytes(t, values, &keys_behind, r + rows);

@@ -39,18 +39,16 @@ void etx_attention_score_halves(const etx_attention_tile* t, size_t r,
                                     : t->loops->half_dots_f16;
   for (size_t i = 0; i < parts; ++i) {
     const size_t done = i * PART, left = keys->count - done;
-    etx_gemm_nt b = {.left = t->query.data + (ptrdiff_t)r * t->query.stride,
-                     .right = first + (ptrdiff_t)done * row,
-                     .right_row = row,
-                     .rows = 1,
-                     .columns = left < PART ? left : PART,
-                     .count = t->attention->width};
     etx_attention_prefetch_part(next, i, parts);
-    for (size_t k = 0; k < rows; ++k) {
-      b.out = scores[k] + done;
-      dots(&b);
-      b.left = (const float*)b.left + t->query.stride;
-    }
+    dots(&(etx_gemm_nt){.out = scores[0] + done,
+                        .out_row = ETX_ATTENTION_KEYS,
+                        .left = t->query.data + (ptrdiff_t)r * t->query.stride,
+                        .left_row = t->query.stride,
+                        .right = first + (ptrdiff_t)done * row,
+                        .right_row = row,
+                        .rows = rows,
+                        .columns = left < PART ? left : PART,
+                        .count = t->attention->width});
   }
 }
 

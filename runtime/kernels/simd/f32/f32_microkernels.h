@@ -117,8 +117,8 @@ typedef struct etx_f32_microkernels {
   etx_gemm_nt_loop dots;
   etx_gemm_nt_loop dots_bf16;
   etx_gemm_nt_loop dots_f16;
-  // Rows of halves beside float32, read as stored. Dots have one row, and rows
-  // of a multiple of 16 elements. Sums have a panel whose lanes are contiguous;
+  // Rows of halves beside float32, read as stored. Dots have a multiple of 16
+  // elements. Sums have a panel whose lanes are contiguous;
   // they prefetch nothing.
   etx_gemm_nt_loop half_dots_bf16;
   etx_gemm_nt_loop half_dots_f16;

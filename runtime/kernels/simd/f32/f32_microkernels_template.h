@@ -106,8 +106,8 @@
 #define NAME(x) x##_bf16
 #define LOAD(x, from) ((x) = etx_f32_vec_of_bfloats(from))
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
-//   @half_dots_bf16  float32 x bfloat16 | dot products of one row with rows as
-//     stored (half_rows_template.h) | 1 row
+//   @half_dots_bf16  float32 x bfloat16 | dot products with rows as stored
+//     (half_rows_template.h) | {HALF_DOT_ROWS} rows
 //   @half_sums_bf16  float32 x bfloat16 | weighted sums of rows as stored
 //     (half_rows_template.h) | {HALF_SUM_ROWS} x {HALF_SUM_VECS} vectors
 #include "runtime/kernels/simd/f32/half_rows_template.h"
@@ -119,8 +119,8 @@
 #define NAME(x) x##_f16
 #define LOAD(x, from) ((x) = etx_f32_vec_of_halves(from))
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
-//   @half_dots_f16  float32 x float16 | dot products of one row with rows as
-//     stored (half_rows_template.h) | 1 row
+//   @half_dots_f16  float32 x float16 | dot products with rows as stored
+//     (half_rows_template.h) | {HALF_DOT_ROWS} rows
 //   @half_sums_f16  float32 x float16 | weighted sums of rows as stored
 //     (half_rows_template.h) | {HALF_SUM_ROWS} x {HALF_SUM_VECS} vectors
 #include "runtime/kernels/simd/f32/half_rows_template.h"

@@ -38,7 +38,8 @@ enum {
   GEMM_NT_TILE = 12,
   GEMM_NT_PREFETCH = 0,
 #endif
-  // The block of weighted sums of half rows (half_rows_template.h).
+  // Blocks of dots and of weighted sums of half rows (half_rows_template.h).
+  HALF_DOT_ROWS = VECTOR_BYTES == 16 ? 2 : 4,
   HALF_SUM_ROWS = VECTOR_BYTES == 64 ? 4 : 2,
   HALF_SUM_VECS = 4,
   GEMM_NT_AHEAD = 1024,  // the longest rows that are prefetched

@@ -12,53 +12,74 @@
 #error "this header needs the macros of its table"
 #endif
 
+// Adds the products of `rows` rows of float32 with one of halves.
 static inline __attribute__((always_inline)) void NAME(half_dot)(
-    const float* left, const T* right, size_t count,
-    etx_f32_vec sums[DOT_PARTS]) {
+    const float* left, ptrdiff_t left_row, size_t rows, const T* right,
+    size_t count, etx_f32_vec sums[HALF_DOT_ROWS][DOT_PARTS]) {
   for (size_t k = 0; k < count; k += GEMM_NT_LANES) {
     ETX_UNROLLED
     for (size_t part = 0; part < DOT_PARTS; ++part) {
       const size_t at = k + part * ETX_F32_LANES;
-      etx_f32_vec x, y;
-      memcpy(&x, left + at, sizeof x);
+      etx_f32_vec y;
       LOAD(y, right + at);
-      sums[part] = ETX_F32_FMA(x, y, sums[part]);
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        etx_f32_vec x;
+        memcpy(&x, left + (ptrdiff_t)r * left_row + at, sizeof x);
+        sums[r][part] = ETX_F32_FMA(x, y, sums[r][part]);
+      }
     }
   }
 }
 
+// The dots of `rows` rows from `row` on.
 static inline __attribute__((always_inline)) void NAME(half_dots_of)(
-    const etx_gemm_nt* b, size_t count) {
+    const etx_gemm_nt* b, size_t row, size_t rows, size_t count) {
+  const float* left = (const float*)b->left + (ptrdiff_t)row * b->left_row;
   const T* right = b->right;
+  float* out = b->out + (ptrdiff_t)row * b->out_row;
 #if VECTOR_BYTES == 64
-  for (size_t column = 0; column < b->columns; column += 16) {
-    const size_t left = b->columns - column;
-    const size_t some = left < 16 ? left : 16;
-    etx_f32_vec all[16] = {{0}};
+  for (size_t column = 0; column < b->columns; column += 16, out += 16) {
+    const size_t rest = b->columns - column;
+    const size_t some = rest < 16 ? rest : 16;
+    etx_f32_vec all[HALF_DOT_ROWS][16];
     float totals[16];
+    if (some < 16) memset(all, 0, rows * sizeof *all);
     for (size_t i = 0; i < some; ++i, right += b->right_row) {
-      NAME(half_dot)(b->left, right, count, &all[4 * (i % 4) + i / 4]);
+      etx_f32_vec sums[HALF_DOT_ROWS][DOT_PARTS] = {{{0}}};
+      NAME(half_dot)(left, b->left_row, rows, right, count, sums);
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        all[r][4 * (i % 4) + i / 4] = sums[r][0];
+      }
     }
-    gemm_nt_totals(all, totals);
-    memcpy(b->out + column, totals, some * sizeof(float));
+    for (size_t r = 0; r < rows; ++r) {
+      gemm_nt_totals(all[r], totals);
+      memcpy(out + (ptrdiff_t)r * b->out_row, totals, some * sizeof(float));
+    }
   }
 #else
   for (size_t column = 0; column < b->columns; ++column) {
-    etx_f32_vec sums[DOT_PARTS] = {{0}};
-    NAME(half_dot)(b->left, right, count, sums);
-    b->out[column] = etx_f32_vec_sum(sums);
+    etx_f32_vec sums[HALF_DOT_ROWS][DOT_PARTS] = {{{0}}};
+    NAME(half_dot)(left, b->left_row, rows, right, count, sums);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      out[(ptrdiff_t)r * b->out_row + (ptrdiff_t)column] =
+          etx_f32_vec_sum(sums[r]);
+    }
     right += b->right_row;
   }
 #endif
 }
 
-// Dots of one row of float32 with rows of a multiple of sixteen elements.
+// Dots of rows of float32 with rows of a multiple of sixteen halves, which are
+// expanded once for some rows.
 static void NAME(half_dots)(const etx_gemm_nt* b) {
-  if (b->count == 64) {
-    NAME(half_dots_of)(b, 64);
-  } else {
-    NAME(half_dots_of)(b, b->count);
+  size_t row = 0;
+  for (; row + HALF_DOT_ROWS <= b->rows; row += HALF_DOT_ROWS) {
+    NAME(half_dots_of)(b, row, HALF_DOT_ROWS, b->count);
   }
+  for (; row < b->rows; ++row) NAME(half_dots_of)(b, row, 1, b->count);
 }
 
 // The sums of `rows` rows in `vecs` vectors from `lane` on.

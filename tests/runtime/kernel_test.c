@@ -140,9 +140,9 @@ static void numbers_of_any_kind_are_reals(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_kernel_is_found_in_the_whole_table_and_in_a_short_one),
-      cmocka_unit_test(messages_name_the_argument),
+      unit_test_with(ETX_MESSAGES, messages_name_the_argument),
       cmocka_unit_test(an_output_without_a_resizer_has_its_sizes),
-      cmocka_unit_test(an_operator_without_overload_has_its_name),
+      unit_test_with(ETX_MESSAGES, an_operator_without_overload_has_its_name),
       cmocka_unit_test(numbers_of_any_kind_are_reals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

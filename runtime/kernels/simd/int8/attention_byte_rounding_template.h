@@ -55,8 +55,10 @@ static inline float round_to(const float* x, size_t count, float most,
   return factor_of(largest, most);
 }
 
-static inline float round_products(const float* weights, const float* factors,
-                                   size_t count, int16_t* out) {
+static inline __attribute__((unused)) float round_products(const float* weights,
+                                                           const float* factors,
+                                                           size_t count,
+                                                           int16_t* out) {
   float products[ETX_ATTENTION_BYTE_KEYS];
   for (size_t i = 0; i < count; ++i) products[i] = weights[i] * factors[i];
   return round_to(products, count, (float)ETX_ATTENTION_WEIGHT_MOST, out);

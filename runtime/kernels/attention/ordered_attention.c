@@ -196,7 +196,7 @@ static etx_status run(etx_call* call) {
 
 static etx_status run_scaled(etx_call* call) {
   etx_attention a = read_attention(call);
-  a.bytes_of = etx_attention_byte_loops_of;
+  a.bytes_of = ETX_IF_DTYPE(INT8, etx_attention_byte_loops_of);
   etx_attention_run(&a, call->temporary, call->parallel);
   return ETX_OK;
 }

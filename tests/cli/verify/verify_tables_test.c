@@ -348,7 +348,8 @@ static void no_method_writes_where_a_stable_output_lies(void** state) {
          "method 'm' at bytes 0 to 16");
   // The same if the other method comes first.
   test_program* const p = start(64).p;
-  relu(p, borrowed_input(p), four_at(p, 0));
+  const int x = borrowed_input(p);
+  relu(p, x, four_at(p, 0));
   test_method(p, "n");
   test_arenas(p, 64, 0);
   const int y = four_at(p, 0);

@@ -236,8 +236,15 @@ static etx_status solve_parts(portfolio* self) {
   return ETX_OK;
 }
 
+// Offsets are int64 where they are stored. Sizes are rounded up to a common
+// unit, so blocks whose sum is less may need more.
 static etx_status check_capacity(const portfolio* self) {
   const uint64_t capacity = self->problem->capacity;
+  if (self->arena_bytes > INT64_MAX) {
+    return etx_diag_fail(self->diag, ETX_BAD_ARGUMENT,
+                         "the blocks take %u bytes, expected less than 2^63",
+                         self->arena_bytes);
+  }
   if (capacity == 0 || self->arena_bytes <= capacity) return ETX_OK;
   return etx_diag_fail(
       self->diag, ETX_BAD_PLAN,

@@ -380,6 +380,15 @@ static void invalid_problems_are_refused(void** state) {
   refuses(&problem, ETX_BAD_ARGUMENT, "fixed at the same bytes");
 }
 
+// Sizes are rounded up to a common unit, which is large beside large blocks.
+static void a_plan_whose_offsets_exceed_int64_is_refused(void** state) {
+  (void)state;
+  etx_plan_block blocks[] = {block_of(0, 1, 8), block_of(2, 5, 1),
+                             block_of(1, 8, UINT64_MAX / 2 - 10000000)};
+  const etx_plan_problem problem = problem_of(blocks, 3);
+  refuses(&problem, ETX_BAD_ARGUMENT, "expected less than 2^63");
+}
+
 static void too_many_blocks_are_refused_before_they_are_read(void** state) {
   (void)state;
 #if SIZE_MAX > UINT32_MAX
@@ -485,6 +494,7 @@ int main(void) {
       cmocka_unit_test(random_problems_with_fixed_blocks_are_solved),
       cmocka_unit_test(the_portfolio_is_never_worse_than_one_algorithm),
       cmocka_unit_test(invalid_problems_are_refused),
+      cmocka_unit_test(a_plan_whose_offsets_exceed_int64_is_refused),
       cmocka_unit_test(too_many_blocks_are_refused_before_they_are_read),
       cmocka_unit_test(a_capacity_is_obeyed_or_refused),
       cmocka_unit_test(an_unknown_name_is_refused),

@@ -28,11 +28,11 @@ static void damaged_tables_are_refused(void** state) {
   }
   // A stock file has no caches and memories that could be proved.
   test_program* const p = stock(32);
-  relu(p, borrowed_input(p), four_at(p, 0));
+  relu_of_input(p, 0);
   test_named(p, ETX_CACHE_TABLE_KEY, "oops", 4);
   accept(p);
   test_program* const q = start(32).p;
-  relu(q, borrowed_input(q), four_at(q, 0));
+  relu_of_input(q, 0);
   test_named(q, ETX_BLOB_KEY, "oops", 4);
   refuse_as(q, ETX_BAD_FILE, "the buffer has 4 bytes");
 }
@@ -62,7 +62,7 @@ static void a_good_source_map_is_accepted(void** state) {
   assert_true(block.size <= sizeof work);
   assert_ok(etx_source_map_write(&content, block, &data, &diag));
   const small s = start(32);
-  relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+  relu_of_input(s.p, 0);
   test_named(s.p, ETX_SOURCE_MAP_KEY, data.data, data.size);
   accept(s.p);
 }
@@ -198,13 +198,13 @@ static void footprints_are_those_of_scratch_alone(void** state) {
 static void states_are_aligned_and_may_have_no_bytes(void** state) {
   (void)state;
   small s = start_with_state(32, 48);
-  relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+  relu_of_input(s.p, 0);
   test_state_row(s.p, "a", F32, SIZES(8), 16, 0);
   test_state_row(s.p, "b", F32, SIZES(0, 4), 32, 0);
   test_state_row(s.p, "c", F32, SIZES(4), 0, 0);
   accept(s.p);
   s = start_with_state(32, 48);
-  relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+  relu_of_input(s.p, 0);
   test_state_row(s.p, "a", F32, SIZES(4), 8, 0);
   refuse(s.p, "state 'a' is at offset 8, expected a multiple of 16");
 }
@@ -213,7 +213,7 @@ static void states_that_start_together_are_refused(void** state) {
   (void)state;
   for (int order = 0; order < 3; ++order) {
     const small s = start_with_state(32, 48);
-    relu(s.p, borrowed_input(s.p), four_at(s.p, 0));
+    relu_of_input(s.p, 0);
     test_state_row(s.p, "a", F32, SIZES(order == 0 ? 4 : 8), 0, 0);
     test_state_row(s.p, "b", F32, SIZES(order == 1 ? 4 : 8), 0, 0);
     refuse(s.p, "overlaps state");
@@ -348,8 +348,7 @@ static void no_method_writes_where_a_stable_output_lies(void** state) {
          "method 'm' at bytes 0 to 16");
   // The same if the other method comes first.
   test_program* const p = start(64).p;
-  const int x = borrowed_input(p);
-  relu(p, x, four_at(p, 0));
+  relu_of_input(p, 0);
   test_method(p, "n");
   test_arenas(p, 64, 0);
   const int y = four_at(p, 0);

@@ -49,10 +49,10 @@ static inline void relu(test_program* p, int from, int to) {
   test_call(p, "aten::relu", "out", ARGS(from, to, to));
 }
 
-// The input has the smaller number.
+// The result has the smaller number.
 static inline void relu_of_input(test_program* p, uint64_t offset) {
-  const int x = borrowed_input(p);
-  relu(p, x, four_at(p, offset));
+  const int y = four_at(p, offset);
+  relu(p, borrowed_input(p), y);
 }
 
 static inline void copy_onto(test_program* p, int to, int from) {

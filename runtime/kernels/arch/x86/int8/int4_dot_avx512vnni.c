@@ -184,7 +184,7 @@ static inline __attribute__((always_inline)) etx_i32x16 step_zeros(
 
 static inline __attribute__((always_inline)) etx_i32x16 step_params(
     const vnni_step* s, size_t groups) {
-  etx_longx4 v;
+  etx_longx4 v = {0};
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
     const int16_t* from = s->params + c * s->to_groups;

@@ -8,17 +8,13 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <llama.h>
 
+#include "ggml_contender.h"
+
 // The same as in language_models.py.
-enum { CONTEXT = 2048, SEQUENCES = 8, PREFILL = 512, CHECKED = 17, NEXT = 9 };
-enum { MOST_CONTEXTS = 8, MOST_CALLS = 64 };
+enum { CONTEXT = 2048, SEQUENCES = 8, PREFILL = 512 };
+enum { MOST_CONTEXTS = 8 };
 
 // A context for each number of tokens that precede a measured step.
 typedef struct prepared_context {
@@ -35,23 +31,6 @@ typedef struct peer {
   struct llama_context* sequences;
   int sequence_position;
 } peer;
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static void print_errors(enum ggml_log_level level, const char* text,
-                         void* context) {
-  (void)context;
-  if (level == GGML_LOG_LEVEL_ERROR) fputs(text, stderr);
-}
-
-static void fail(const char* what) {
-  printf("{\"error\": \"%s failed\"}\n", what);
-  exit(1);
-}
 
 static struct llama_context* new_context(const peer* self, int sequences) {
   struct llama_context_params wanted = llama_context_default_params();
@@ -76,8 +55,6 @@ static void add_token(struct llama_batch* batch, int token, int position,
   batch->seq_id[at][0] = sequence;
   batch->logits[at] = wants_logits;
 }
-
-static int prompt_token(int position) { return (position * 7 + 3) % 500; }
 
 static void compute(peer* self, struct llama_context* context) {
   if (llama_decode(context, self->batch) != 0) fail("llama_decode");
@@ -153,7 +130,8 @@ static struct llama_context* sequences_at(peer* self, int position) {
   return self->sequences;
 }
 
-static bool measure(peer* self, const char* what, int count, double* out_ms) {
+static bool measure(void* opaque, const char* what, int count, double* out_ms) {
+  peer* const self = opaque;
   if (strcmp(what, "decode") == 0) {
     *out_ms = step(self, decoder_at(self, count), count, 1);
   } else if (strcmp(what, "decode8") == 0) {
@@ -166,41 +144,14 @@ static bool measure(peer* self, const char* what, int count, double* out_ms) {
   return true;
 }
 
-static void check(peer* self) {
+static void check(void* opaque) {
+  peer* const self = opaque;
   struct llama_context* const context = new_context(self, 1);
   fill(self, context, 0, CHECKED);
   step(self, context, CHECKED, 1);
-  const float* const logits = llama_get_logits_ith(context, 0);
-  const int count = llama_vocab_n_tokens(llama_model_get_vocab(self->model));
-  printf("{\"logits\": [");
-  for (int i = 0; i < count; ++i) {
-    printf("%s%.7g", i == 0 ? "" : ", ", (double)logits[i]);
-  }
-  puts("]}");
+  print_logits(llama_get_logits_ith(context, 0),
+               llama_vocab_n_tokens(llama_model_get_vocab(self->model)));
   llama_free(context);
-}
-
-static void answer(peer* self, const char* line) {
-  char what[16] = "";
-  int count = 0, calls = 0;
-  if (strncmp(line, "check", 5) == 0) {
-    check(self);
-    return;
-  }
-  if (sscanf(line, "%15s %d %d", what, &count, &calls) != 3) {
-    puts("{\"error\": \"unknown command\"}");
-    return;
-  }
-  double ms[MOST_CALLS];
-  if (calls > MOST_CALLS) calls = MOST_CALLS;
-  for (int i = 0; i < calls; ++i) {
-    if (measure(self, what, count, &ms[i])) continue;
-    puts("{\"error\": \"unknown command\"}");
-    return;
-  }
-  printf("{\"ms\": [");
-  for (int i = 0; i < calls; ++i) printf("%s%.4f", i == 0 ? "" : ", ", ms[i]);
-  puts("]}");
 }
 
 static int quantize(const char* from, const char* to, const char* kind) {
@@ -241,12 +192,6 @@ int main(int argc, char** argv) {
       llama_model_load_from_file(argv[1], llama_model_default_params());
   if (self.model == NULL) fail("loading the model");
   self.batch = llama_batch_init(PREFILL, 0, 1);
-  printf("{\"load_ms\": %.3f}\n", 1e3 * (seconds_now() - start));
-  fflush(stdout);
-  char line[256];
-  while (fgets(line, sizeof line, stdin) != NULL) {
-    answer(&self, line);
-    fflush(stdout);
-  }
+  answer_all(&(contender){&self, measure, check}, seconds_now() - start);
   return 0;
 }

@@ -441,9 +441,9 @@ static bool reads_stored(const query_tile* t, size_t rows) {
   return t->bytes != NULL || (t->reads_halves && rows <= STORED_ROWS);
 }
 
-// Prefetches the rows of a block that row `next` of a tile that spans heads
-// reads; behind the last row, those of the block that is read after it. The
-// rows of a head are too few for the hardware prefetcher.
+// The rows of a block that row `next` of a tile that spans heads reads, to be
+// prefetched; behind the last row, those of the block that is read after it.
+// The rows of a head are too few for the hardware prefetcher.
 static prefetch_rows next_stored(const query_tile* t, const operand_block* b,
                                  const operand_block* after, size_t next) {
   if (!t->spans_heads) return (prefetch_rows){.count = 0};
@@ -454,7 +454,7 @@ static prefetch_rows next_stored(const query_tile* t, const operand_block* b,
   return next_rows(t, b->operand, next, b->first, t->keys[next], b->width);
 }
 
-// The same with the scales of the rows, all at once.
+// Prefetches these rows with their scales, all at once.
 static void prefetch_next_bytes(const query_tile* t, const operand_block* b,
                                 const operand_block* after, size_t next) {
   const prefetch_rows rows = next_stored(t, b, after, next);

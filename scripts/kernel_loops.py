@@ -25,7 +25,8 @@ SOURCE_OF = {'ternary_ops.def': KERNELS + '/elementwise/elementwise_ternary.c',
 # Loops that are fields of a table: the text by which functions read them.
 FIELDS = {
     ('f32', name): rf'(?:->|\.){name}\b'
-    for name in ('dots', 'dots_bf16', 'dots_f16', 'half_dots_bf16', 'half_dots_f16',
+    for name in ('dots', 'dots_bf16', 'dots_f16', 'mixed_dots_bf16', 'mixed_dots_f16',
+                 'half_dots_bf16', 'half_dots_f16',
                  'half_sums_bf16', 'half_sums_f16', 'gemm_small', 'transpose_pack', 'copy_rows',
                  'store_rows', 'depthwise_row', 'max_pool_row', 'attention_weights',
                  'conv_oc_dense', 'conv_oc', 'conv_oc_store', 'winograd',

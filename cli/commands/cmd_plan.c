@@ -257,6 +257,7 @@ static etx_status plan_all(plan_context* plan,
   export_options->workers = etx_plan_workers_get(&plan->workers);
   ETX_TRY(apply_each(plan, &module, &options->concurrent, "concurrent",
                      etx_export_concurrent));
+  ETX_TRY(etx_weights_option_add_rule(&options->weights, &module, &plan->diag));
   ETX_TRY(apply_each(plan, &module, &options->quantize, "quantize",
                      etx_export_quantize));
   if (options->kv != NULL) {
@@ -435,8 +436,8 @@ int etx_cmd_plan(int argc, char** argv) {
           ETX_LIST("quantize", 0, "KIND[:PATTERN,...]",
                    "quantise weights, all or those whose names match: int8, "
                    "int4 (int4/32, int4/64, int4/128), int4k, weight-only "
-                   "int8w or int4w, or none; may be given several times, the last match "
-                   "decides",
+                   "int8w or int4w, halves f16 or bf16, or none; may be given "
+                   "several times, the last match decides",
                    &options.quantize),
           ETX_TEXT("kv", 0, "TYPE",
                    "store caches of keys and values that only attention "

@@ -131,8 +131,8 @@ void etx_plan_quantized_print(const etx_export_report* report, bool in_full) {
     printf("  rule '%.*s' quantised no weight\n", (int)rule->text.size,
            rule->text.data);
   }
-  for (size_t i = 0; in_full && i < report->quantized_count; ++i) {
-    print_row(&rows[i]);
+  for (size_t i = 0; i < report->quantized_count; ++i) {
+    if (in_full || rows[i].is_beyond) print_row(&rows[i]);
   }
 }
 

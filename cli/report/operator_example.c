@@ -82,11 +82,11 @@ static etx_status add_tensor(example_parser* p, etx_ir_constant* constant,
 static etx_status read_late(example_parser* p, etx_ir_node* node) {
   enum { MOST = 6 };  // elements of a 2 x 3 tensor
   etx_symbols* const symbols = &p->method->symbols;
-  etx_ir_value* const value = &p->method->values[node->outputs[0]];
   etx_dtype dtype = ETX_DTYPE_UINT8;
   uint32_t symbol = 0;
   if (p->at == NULL || !skip(p, '-')) return ETX_OK;
   if (!skip(p, '>')) return refuse(p);
+  etx_ir_value* const value = &p->method->values[node->outputs[0]];
   ETX_TRY(etx_symbols_add(symbols, etx_text_of("u"), 0, MOST, &symbol));
   etx_symbols_make_late(symbols, symbol);
   node->late = symbol + 1;

@@ -33,8 +33,9 @@ struct etx_emit_cond {
 
 static etx_status emit_jump(etx_emit_method* m, uint32_t condition,
                             size_t* out_at) {
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->instructions, m->instruction_count,
-                        &m->instruction_capacity, sizeof *m->instructions));
+  ETX_TRY(etx_pool_extend(m->emit->pool, &m->instructions,
+                          m->instruction_count, &m->instruction_capacity,
+                          sizeof *m->instructions));
   *out_at = m->instruction_count;
   m->instructions[m->instruction_count++] = (etx_pte_instruction){
       .kind = ETX_PTE_JUMP_FALSE_CALL, .index = (int32_t)condition};

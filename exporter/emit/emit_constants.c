@@ -37,12 +37,12 @@ static etx_status make_room(etx_emit* emit) {
 static etx_status add(etx_emit* emit, etx_bytes bytes, uint64_t hash,
                       const etx_emit_slice* slice) {
   const size_t count = emit->constant_count;
-  ETX_TRY(etx_pool_grow(emit->pool, &emit->hashes, count, &emit->hash_capacity,
-                        sizeof hash));
-  ETX_TRY(etx_pool_grow(emit->pool, &emit->constants, count,
-                        &emit->constant_capacity, sizeof bytes));
-  ETX_TRY(etx_pool_grow(emit->pool, &emit->slices, count, &emit->slice_capacity,
-                        sizeof *slice));
+  ETX_TRY(etx_pool_extend(emit->pool, &emit->hashes, count,
+                          &emit->hash_capacity, sizeof hash));
+  ETX_TRY(etx_pool_extend(emit->pool, &emit->constants, count,
+                          &emit->constant_capacity, sizeof bytes));
+  ETX_TRY(etx_pool_extend(emit->pool, &emit->slices, count,
+                          &emit->slice_capacity, sizeof *slice));
   emit->slices[count] = *slice;
   emit->hashes[count] = hash;
   emit->constants[count] = bytes;

@@ -69,8 +69,9 @@ typedef struct etx_emit_method {
   uint32_t* external_of_storage;
   uint32_t* parts;  // values emitted as parts of states and inputs
   size_t part_count, part_capacity;
-  uint32_t* shared;  // slots of immutable scalars and lists, for reuse
-  size_t shared_count, shared_capacity;
+  // Hash table of immutable scalars and lists, for reuse: slot + 1, 0: free.
+  uint32_t* shared;
+  size_t shared_count, shared_size;
   uint32_t* index_of_symbol;  // slot by symbol; ETX_IR_NONE: none yet
   etx_dim* computed;          // expressions emitted so far ...
   uint32_t* computed_index;   // ... and the slot of each

@@ -274,7 +274,7 @@ static etx_status write_file(etx_emit* emit, const etx_pte_content* content,
   ETX_TRY(etx_pte_write_needed(content, &bytes));
   const etx_bytes_mut work = {etx_pool_take(emit->pool, bytes), bytes};
   if (work.data == NULL) return ETX_OUT_OF_MEMORY;
-  counting_sink counting = {sink, emit->pool, 0};
+  counting_sink counting = {sink, emit->module->pool, 0};
   const etx_sink through = {count_bytes, &counting};
   ETX_TRY(etx_pte_write(content, work, &through, emit->diag));
   *out_bytes = counting.bytes;
@@ -288,9 +288,9 @@ static etx_status emit_plans(etx_emit* emit, etx_pte_plan_content* plans,
   size_t* order = NULL;
   ETX_TRY(order_methods(emit, &order));
   result->instruction_counts = etx_pool_take(
-      emit->pool, module->method_count * sizeof *result->instruction_counts);
+      module->pool, module->method_count * sizeof *result->instruction_counts);
   result->peak_instructions = etx_pool_take(
-      emit->pool, module->method_count * sizeof *result->peak_instructions);
+      module->pool, module->method_count * sizeof *result->peak_instructions);
   if (result->instruction_counts == NULL || result->peak_instructions == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
@@ -318,43 +318,54 @@ static void count_constants(const etx_emit* emit, const uint32_t* hosts,
   }
 }
 
-etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
-                          etx_emit_result* out_result, etx_diag* diag) {
-  etx_ir_module* const module = program->module;
-  etx_emit emit = {
-      .program = program, .module = module, .pool = module->pool, .diag = diag};
+static etx_status emit_program(etx_emit* emit, const etx_sink* sink,
+                               etx_emit_result* out_result) {
+  const etx_ir_module* const module = emit->module;
   const size_t plan_count =
       module->method_count + module->constant_method_count;
   etx_pte_plan_content* const plans =
-      etx_pool_take(emit.pool, plan_count * sizeof *plans);
+      etx_pool_take(emit->pool, plan_count * sizeof *plans);
   etx_blob_method* const blobs =
-      etx_pool_take(emit.pool, (module->method_count + 1) * sizeof *blobs);
+      etx_pool_take(emit->pool, (module->method_count + 1) * sizeof *blobs);
   if (plans == NULL || blobs == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(etx_emit_constants_start(&emit));
-  ETX_TRY(etx_emit_sources_start(&emit));
+  ETX_TRY(etx_emit_constants_start(emit));
+  ETX_TRY(etx_emit_sources_start(emit));
 
   etx_emit_result result = {0};
   size_t blob_count = 0;
-  ETX_TRY(emit_plans(&emit, plans, blobs, &blob_count, &result));
+  ETX_TRY(emit_plans(emit, plans, blobs, &blob_count, &result));
   named_pieces named = {0};
-  ETX_TRY(build_named(&emit, blobs, blob_count, &named));
+  ETX_TRY(build_named(emit, blobs, blob_count, &named));
   const uint32_t alignment = module->alignment < MIN_CONSTANT_ALIGNMENT
                                  ? MIN_CONSTANT_ALIGNMENT
                                  : (uint32_t)module->alignment;
   uint32_t* hosts = NULL;
-  ETX_TRY(etx_emit_constants_join(&emit, alignment, &hosts));
+  ETX_TRY(etx_emit_constants_join(emit, alignment, &hosts));
   const etx_pte_content content = {
       .plans = plans,
       .plan_count = plan_count,
-      .constants = emit.constants,
-      .constant_count = emit.constant_count,
+      .constants = emit->constants,
+      .constant_count = emit->constant_count,
       .constant_bases = hosts,
       .named_data = named.items,
       .named_data_count = named.count,
       .constant_alignment = alignment,
   };
-  ETX_TRY(write_file(&emit, &content, sink, &result.file_bytes));
-  count_constants(&emit, hosts, &result);
+  ETX_TRY(write_file(emit, &content, sink, &result.file_bytes));
+  count_constants(emit, hosts, &result);
   *out_result = result;
   return ETX_OK;
+}
+
+etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
+                          etx_emit_result* out_result, etx_diag* diag) {
+  etx_pool work;  // the content of the file, which nothing needs later
+  etx_pool_init(&work);
+  etx_emit emit = {.program = program,
+                   .module = program->module,
+                   .pool = &work,
+                   .diag = diag};
+  const etx_status status = emit_program(&emit, sink, out_result);
+  etx_pool_close(&work);
+  return status;
 }

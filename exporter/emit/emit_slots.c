@@ -2,6 +2,9 @@
 // slot.
 
 #include "exporter/emit/emit_internal.h"
+#include "exporter/host/content_hash.h"
+
+enum { FIRST_TABLE_SIZE = 64 };
 
 etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
                          const uint32_t* arguments, size_t count) {
@@ -21,8 +24,8 @@ etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
   int32_t* const items = etx_pool_take(pool, count * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) items[i] = (int32_t)arguments[i];
-  ETX_TRY(etx_pool_grow(pool, &m->instructions, m->instruction_count,
-                        &m->instruction_capacity, sizeof *m->instructions));
+  ETX_TRY(etx_pool_extend(pool, &m->instructions, m->instruction_count,
+                          &m->instruction_capacity, sizeof *m->instructions));
   m->instructions[m->instruction_count++] =
       (etx_pte_instruction){.kind = ETX_PTE_KERNEL_CALL,
                             .index = (int32_t)row,
@@ -33,46 +36,98 @@ etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
 
 etx_status etx_emit_value(etx_emit_method* m, const etx_pte_value* value,
                           uint32_t* out_index) {
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->values, m->value_count,
-                        &m->value_capacity, sizeof *value));
+  const etx_pte_value copy = *value;
+  ETX_TRY(etx_pool_extend(m->emit->pool, &m->values, m->value_count,
+                          &m->value_capacity, sizeof copy));
   *out_index = (uint32_t)m->value_count;
-  m->values[m->value_count++] = *value;
+  m->values[m->value_count++] = copy;
   return ETX_OK;
 }
 
-static bool same_scalar(const etx_pte_value* a, const etx_pte_value* b) {
-  if (a->kind != b->kind) return false;
-  switch (a->kind) {
+// The bytes that equal scalars and lists have in common. False if the kind is
+// never shared.
+static bool bytes_of(const etx_pte_value* value, etx_bytes* out_bytes) {
+  const void* data = NULL;
+  size_t size = 0;
+  switch (value->kind) {
     case ETX_PTE_NULL:
-      return true;
+      break;
     case ETX_PTE_INT:
-      return a->as.integer == b->as.integer;
+      data = &value->as.integer;
+      size = sizeof value->as.integer;
+      break;
     case ETX_PTE_BOOL:
-      return a->as.boolean == b->as.boolean;
+      data = &value->as.boolean;
+      size = sizeof value->as.boolean;
+      break;
     case ETX_PTE_DOUBLE:
-      return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
+      data = &value->as.real;
+      size = sizeof value->as.real;
+      break;
     case ETX_PTE_STRING:
-      return etx_text_equal(a->as.string, b->as.string);
+      data = value->as.string.data;
+      size = value->as.string.size;
+      break;
     case ETX_PTE_INT_LIST:
-      return a->as.integers.count == b->as.integers.count &&
-             memcmp(a->as.integers.items, b->as.integers.items,
-                    a->as.integers.count * sizeof(int64_t)) == 0;
+      data = value->as.integers.items;
+      size = value->as.integers.count * sizeof *value->as.integers.items;
+      break;
     default:
       return false;
   }
+  *out_bytes = (etx_bytes){data, size};
+  return true;
+}
+
+// The place of a value in the table: that of an equal one, or a free one.
+static size_t place_in(const etx_emit_method* m, const etx_pte_value* value,
+                       etx_bytes bytes) {
+  size_t at = (size_t)(etx_content_hash(bytes) + (uint64_t)value->kind) &
+              (m->shared_size - 1);
+  for (; m->shared[at] != 0; at = (at + 1) & (m->shared_size - 1)) {
+    const etx_pte_value* const other = &m->values[m->shared[at] - 1];
+    etx_bytes known = {NULL, 0};
+    if (other->kind == value->kind && bytes_of(other, &known) &&
+        known.size == bytes.size &&
+        (known.size == 0 || memcmp(known.data, bytes.data, known.size) == 0)) {
+      break;
+    }
+  }
+  return at;
+}
+
+// Makes room for one more value; less than half of the table is in use.
+static etx_status grow_shared(etx_emit_method* m) {
+  if (2 * (m->shared_count + 1) < m->shared_size) return ETX_OK;
+  const uint32_t* const old = m->shared;
+  const size_t old_size = m->shared_size;
+  m->shared_size = old_size == 0 ? FIRST_TABLE_SIZE : 2 * old_size;
+  m->shared = etx_pool_take(m->emit->pool, m->shared_size * sizeof *m->shared);
+  if (m->shared == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < old_size; ++i) {
+    if (old[i] == 0) continue;
+    etx_bytes bytes = {NULL, 0};
+    const etx_pte_value* const value = &m->values[old[i] - 1];
+    if (bytes_of(value, &bytes)) {
+      m->shared[place_in(m, value, bytes)] = old[i];
+    }
+  }
+  return ETX_OK;
 }
 
 etx_status etx_emit_shared(etx_emit_method* m, const etx_pte_value* value,
                            uint32_t* out_index) {
-  for (size_t i = 0; i < m->shared_count; ++i) {
-    if (!same_scalar(&m->values[m->shared[i]], value)) continue;
-    *out_index = m->shared[i];
+  etx_bytes bytes = {NULL, 0};
+  if (!bytes_of(value, &bytes)) return etx_emit_value(m, value, out_index);
+  ETX_TRY(grow_shared(m));
+  const size_t at = place_in(m, value, bytes);
+  if (m->shared[at] != 0) {
+    *out_index = m->shared[at] - 1;
     return ETX_OK;
   }
   ETX_TRY(etx_emit_value(m, value, out_index));
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->shared, m->shared_count,
-                        &m->shared_capacity, sizeof *out_index));
-  m->shared[m->shared_count++] = *out_index;
+  m->shared[at] = *out_index + 1;
+  ++m->shared_count;
   return ETX_OK;
 }
 

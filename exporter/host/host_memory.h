@@ -11,12 +11,14 @@
 #include "format/base/span.h"
 #include "format/base/status.h"
 
+struct etx_pool_array;
 struct etx_pool_block;
 struct etx_pool_release;
 struct etx_page_file;
 
 typedef struct etx_pool {
   struct etx_pool_block* newest;      // NULL when empty
+  struct etx_pool_array* arrays;      // of etx_pool_extend
   struct etx_pool_release* releases;  // what etx_pool_close calls
   struct etx_page_file* pages;        // of paged_memory.h, or NULL
   size_t total_bytes;                 // requested from malloc so far
@@ -56,5 +58,16 @@ ETX_MUST_USE etx_status etx_pool_grow(etx_pool* pool, void* items, size_t count,
 ETX_MUST_USE etx_status etx_pool_reserve(etx_pool* pool, void* items,
                                          size_t count, size_t* capacity,
                                          size_t wanted, size_t item_bytes);
+
+// Like the two above, for tables that become large: the array is a block of its
+// own, and the old one is freed, so nothing may point into it. New entries are
+// not zeroed. An array with capacity comes from one of these two functions, and
+// the pool stays where it is until it is closed.
+ETX_MUST_USE etx_status etx_pool_extend(etx_pool* pool, void* items,
+                                        size_t count, size_t* capacity,
+                                        size_t item_bytes);
+ETX_MUST_USE etx_status etx_pool_extend_to(etx_pool* pool, void* items,
+                                           size_t* capacity, size_t wanted,
+                                           size_t item_bytes);
 
 #endif

@@ -32,11 +32,13 @@ size_t etx_name_distance(etx_text a, etx_text b) {
 }
 
 void etx_nearest_offer(etx_nearest_name* nearest, etx_text candidate) {
-  const size_t distance = etx_name_distance(nearest->wanted, candidate);
   // A distant name would mislead: the allowed distance grows with the length,
   // and at least one character must agree.
   const size_t shorter = smaller(nearest->wanted.size, candidate.size);
   const size_t allowed = shorter < 3 ? 1 : shorter < 8 ? 2 : 3;
+  // Most names differ by more than that in length alone.
+  if (nearest->wanted.size + candidate.size - 2 * shorter > allowed) return;
+  const size_t distance = etx_name_distance(nearest->wanted, candidate);
   if (distance >= nearest->distance || distance > allowed ||
       distance >= nearest->wanted.size) {
     return;

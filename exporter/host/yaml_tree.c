@@ -19,7 +19,8 @@ typedef struct open_node {
 } open_node;
 
 typedef struct builder {
-  etx_pool* pool;    // of the tree
+  etx_pool* pool;    // of the nodes of the tree
+  etx_pool* texts;   // of their texts
   etx_pool scratch;  // of `items`
   etx_diag* diag;
   open_node stack[ETX_YAML_MAX_DEPTH + 1];
@@ -150,7 +151,7 @@ static etx_status add_scalar(builder* b, const yaml_event_t* event) {
   const etx_text text = {(const char*)event->data.scalar.value,
                          event->data.scalar.length};
   node.is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-  node.text = etx_pool_copy_text(b->pool, text);
+  node.text = etx_pool_copy_text(b->texts, text);
   if (node.text.data == NULL) return ETX_OUT_OF_MEMORY;
   return attach(b, &node);
 }
@@ -237,11 +238,17 @@ static etx_text without_byte_order_mark(etx_text text) {
 
 etx_status etx_yaml_read(etx_pool* pool, etx_text text, etx_yaml* out_root,
                          etx_diag* diag) {
+  return etx_yaml_read_apart(pool, pool, text, out_root, diag);
+}
+
+etx_status etx_yaml_read_apart(etx_pool* pool, etx_pool* texts, etx_text text,
+                               etx_yaml* out_root, etx_diag* diag) {
   const etx_text rest = without_byte_order_mark(text);
   yaml_parser_t parser;
   builder* const b = etx_pool_take(pool, sizeof *b);
   if (b == NULL || !yaml_parser_initialize(&parser)) return ETX_OUT_OF_MEMORY;
   b->pool = pool;
+  b->texts = texts;
   b->diag = diag;
   etx_pool_init(&b->scratch);
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
@@ -257,6 +264,27 @@ etx_status etx_yaml_read(etx_pool* pool, etx_text text, etx_yaml* out_root,
     b->root.line = b->root.column = 1;
   }
   *out_root = b->root;
+  return ETX_OK;
+}
+
+static etx_status copy_items(etx_pool* pool, const etx_yaml** items,
+                             size_t count) {
+  if (*items == NULL) return ETX_OK;
+  etx_yaml* const copies = etx_pool_take(pool, count * sizeof *copies);
+  if (copies == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(etx_yaml_copy(pool, &(*items)[i], &copies[i]));
+  }
+  *items = copies;
+  return ETX_OK;
+}
+
+etx_status etx_yaml_copy(etx_pool* pool, const etx_yaml* node,
+                         etx_yaml* out_copy) {
+  etx_yaml copy = *node;
+  ETX_TRY(copy_items(pool, &copy.keys, copy.count));
+  ETX_TRY(copy_items(pool, &copy.items, copy.count));
+  *out_copy = copy;
   return ETX_OK;
 }
 
@@ -299,23 +327,31 @@ static bool next_word(const char** rest, etx_text* out_word) {
   return out_word->size != 0;
 }
 
+static bool is_one_of(etx_text text, const char* words) {
+  etx_text word;
+  while (next_word(&words, &word)) {
+    if (etx_text_equal(word, text)) return true;
+  }
+  return false;
+}
+
+// The nearest name is looked for only if the key is unknown: most are known.
+static etx_status fail_unknown_key(const etx_yaml* key, const char* allowed,
+                                   etx_diag* diag) {
+  const char* rest = allowed;
+  etx_text word;
+  etx_nearest_name nearest = etx_nearest_start(key->text);
+  while (next_word(&rest, &word)) etx_nearest_offer(&nearest, word);
+  char hint[96];
+  return etx_yaml_fail(key, diag, "unknown key '%t'%s (allowed: %s)", key->text,
+                       etx_nearest_hint(&nearest, hint, sizeof hint), allowed);
+}
+
 etx_status etx_yaml_check_keys(const etx_yaml* map, const char* allowed,
                                etx_diag* diag) {
   for (size_t i = 0; i < map->count; ++i) {
-    const etx_yaml* const key = &map->keys[i];
-    const char* rest = allowed;
-    etx_text word;
-    bool is_known = false;
-    etx_nearest_name nearest = etx_nearest_start(key->text);
-    while (next_word(&rest, &word)) {
-      is_known = is_known || etx_text_equal(word, key->text);
-      etx_nearest_offer(&nearest, word);
-    }
-    if (is_known) continue;
-    char hint[96];
-    return etx_yaml_fail(
-        key, diag, "unknown key '%t'%s (allowed: %s)", key->text,
-        etx_nearest_hint(&nearest, hint, sizeof hint), allowed);
+    if (is_one_of(map->keys[i].text, allowed)) continue;
+    return fail_unknown_key(&map->keys[i], allowed, diag);
   }
   return ETX_OK;
 }
@@ -333,14 +369,6 @@ etx_status etx_yaml_text(const etx_yaml* map, const char* key,
 }
 
 // ---------------------------------------------------------------- scalars
-
-static bool is_one_of(etx_text text, const char* words) {
-  etx_text word;
-  while (next_word(&words, &word)) {
-    if (etx_text_equal(word, text)) return true;
-  }
-  return false;
-}
 
 static bool looks_like_integer(etx_text text) {
   size_t i = text.size > 0 && (text.data[0] == '-' || text.data[0] == '+');

@@ -34,6 +34,17 @@ typedef struct etx_yaml {
 ETX_MUST_USE etx_status etx_yaml_read(etx_pool* pool, etx_text text,
                                       etx_yaml* out_root, etx_diag* diag);
 
+// The same with the nodes in one pool and their texts in another, which may
+// outlive it.
+ETX_MUST_USE etx_status etx_yaml_read_apart(etx_pool* pool, etx_pool* texts,
+                                            etx_text text, etx_yaml* out_root,
+                                            etx_diag* diag);
+
+// Copies a node and all nodes below it, but not their texts. The recursion is
+// bounded by ETX_YAML_MAX_DEPTH.
+ETX_MUST_USE etx_status etx_yaml_copy(etx_pool* pool, const etx_yaml* node,
+                                      etx_yaml* out_copy);
+
 // Records a message at a node's line and column; returns ETX_BAD_FILE.
 etx_status etx_yaml_fail(const etx_yaml* node, etx_diag* diag,
                          const char* format, ...);

@@ -10,16 +10,27 @@ typedef struct quantize_kind {
   uint8_t group;
   bool keeps_rows;
   bool has_offsets;
+  etx_dtype half;
 } quantize_kind;
 
 static const quantize_kind kinds[] = {
-    {"none", 0, 0, false, false},       {"int8", 8, 0, false, false},
-    {"int8w", 8, 0, true, false},       {"int8w/32", 8, 32, true, false},
-    {"int4", 4, 32, false, false},      {"int4w", 4, 32, true, false},
-    {"int4/32", 4, 32, false, false},   {"int4w/32", 4, 32, true, false},
-    {"int4/64", 4, 64, false, false},   {"int4w/64", 4, 64, true, false},
-    {"int4/128", 4, 128, false, false}, {"int4w/128", 4, 128, true, false},
-    {"int4k", 4, 32, false, true},
+    {.word = "none"},
+    {.word = "f16", .bits = 16, .half = ETX_DTYPE_FLOAT16},
+    {.word = "float16", .bits = 16, .half = ETX_DTYPE_FLOAT16},
+    {.word = "bf16", .bits = 16, .half = ETX_DTYPE_BFLOAT16},
+    {.word = "bfloat16", .bits = 16, .half = ETX_DTYPE_BFLOAT16},
+    {.word = "int8", .bits = 8},
+    {.word = "int8w", .bits = 8, .keeps_rows = true},
+    {.word = "int8w/32", .bits = 8, .group = 32, .keeps_rows = true},
+    {.word = "int4", .bits = 4, .group = 32},
+    {.word = "int4w", .bits = 4, .group = 32, .keeps_rows = true},
+    {.word = "int4/32", .bits = 4, .group = 32},
+    {.word = "int4w/32", .bits = 4, .group = 32, .keeps_rows = true},
+    {.word = "int4/64", .bits = 4, .group = 64},
+    {.word = "int4w/64", .bits = 4, .group = 64, .keeps_rows = true},
+    {.word = "int4/128", .bits = 4, .group = 128},
+    {.word = "int4w/128", .bits = 4, .group = 128, .keeps_rows = true},
+    {.word = "int4k", .bits = 4, .group = 32, .has_offsets = true},
 };
 
 static etx_status find_kind(etx_text word, const quantize_kind** out,
@@ -30,9 +41,9 @@ static etx_status find_kind(etx_text word, const quantize_kind** out,
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                        "weights cannot be quantised to '%t': expected none, "
-                       "int8, int4, int4/32, int4/64, int4/128 or int4k, or "
+                       "int8, int4, int4/32, int4/64, int4/128 or int4k, "
                        "int8w, int8w/32, int4w, int4w/.. for weight-only "
-                       "quantisation",
+                       "quantisation, or f16 or bf16",
                        word);
 }
 
@@ -155,6 +166,7 @@ etx_status etx_quantize_rule_add(etx_ir_module* module, etx_text text,
   const quantize_kind* found = NULL;
   ETX_TRY(find_kind(word, &found, diag));
   rule.bits = found->bits;
+  rule.half = found->half;
   rule.group = found->group;
   rule.keeps_rows = found->keeps_rows;
   rule.has_offsets = found->has_offsets;

@@ -6,6 +6,8 @@
 //            quantisation of activations; a w after int8 or int4 (int4w/64)
 //            means weight-only. The number is the group size, 32 by default.
 //            int4k: groups of 32 with an offset each.
+//            f16 | bf16: weights of float32 are stored as halves, and
+//            activations stay float32
 //   PATTERN  a glob over fully qualified names and names of modules
 //
 // The last rule that matches a weight decides; a rule without a pattern matches

@@ -125,11 +125,12 @@ static void put_constant(uint32_t* table, size_t size,
 // Makes room in the arrays of constants and of their hashes, which grow alike.
 static etx_status grow_constants(etx_ir_module* module) {
   size_t capacity = module->constant_capacity;
-  ETX_TRY(etx_pool_grow(module->pool, &module->constant_hashes,
-                        module->constant_count, &capacity,
-                        sizeof *module->constant_hashes));
-  return etx_pool_grow(module->pool, &module->constants, module->constant_count,
-                       &module->constant_capacity, sizeof *module->constants);
+  ETX_TRY(etx_pool_extend(module->pool, &module->constant_hashes,
+                          module->constant_count, &capacity,
+                          sizeof *module->constant_hashes));
+  return etx_pool_extend(module->pool, &module->constants,
+                         module->constant_count, &module->constant_capacity,
+                         sizeof *module->constants);
 }
 
 etx_status etx_ir_add_constant(etx_ir_module* module,
@@ -150,27 +151,31 @@ etx_status etx_ir_add_constant(etx_ir_module* module,
     module->constant_table = bigger;
     module->constant_table_size = size;
   }
+  const etx_ir_constant copy = *constant;
   ETX_TRY(grow_constants(module));
   const uint32_t index = (uint32_t)module->constant_count++;
-  module->constants[index] = *constant;
+  module->constants[index] = copy;
   module->constant_hashes[index] = hash;
-  put_constant(module->constant_table, size, constant, hash, index);
+  put_constant(module->constant_table, size, &copy, hash, index);
   *out_index = index;
   return ETX_OK;
 }
 
 etx_status etx_ir_renumber_constants(etx_ir_module* module, const uint32_t* to,
                                      size_t count) {
-  etx_ir_constant* const constants =
-      etx_pool_take(module->pool, count * sizeof *constants);
-  uint64_t* const hashes = etx_pool_take(module->pool, count * sizeof *hashes);
-  uint32_t* table = NULL;
+  etx_pool* const pool = module->pool;
+  etx_ir_constant* constants = NULL;
+  uint64_t* hashes = NULL;
+  size_t capacity = 0;
+  size_t hash_capacity = 0;
   size_t size = FIRST_TABLE_SIZE;
   while (size < 2 * count) size *= 2;
-  table = etx_pool_take(module->pool, size * sizeof *table);
-  if (constants == NULL || hashes == NULL || table == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
+  uint32_t* const table = etx_pool_take(pool, size * sizeof *table);
+  if (table == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_pool_extend_to(pool, &constants, &capacity, count,
+                             sizeof *constants));
+  ETX_TRY(etx_pool_extend_to(pool, &hashes, &hash_capacity, count,
+                             sizeof *hashes));
   for (size_t i = 0; i < module->constant_count; ++i) {
     if (to[i] == ETX_IR_NONE) continue;
     constants[to[i]] = module->constants[i];
@@ -318,9 +323,9 @@ static bool find_origin(etx_ir_method* method, etx_ir_origin origin,
 etx_status etx_ir_add_value(etx_ir_module* module, etx_ir_method* method,
                             const etx_ir_value* value, uint32_t* out_index) {
   if (method->value_count >= ETX_IR_NONE - 1) return ETX_OUT_OF_RANGE;
-  ETX_TRY(etx_pool_grow(module->pool, &method->values, method->value_count,
-                        &method->value_capacity, sizeof *method->values));
   etx_ir_value copy = *value;
+  ETX_TRY(etx_pool_extend(module->pool, &method->values, method->value_count,
+                          &method->value_capacity, sizeof *method->values));
   char number[24];
   if (copy.name.size == 0) {
     etx_format_text(number, sizeof number, "v%z", method->value_count);
@@ -417,9 +422,9 @@ static etx_status copy_lists(etx_pool* pool, etx_ir_arg* args, size_t count) {
 
 etx_status etx_ir_reserve(etx_ir_module* module, etx_ir_method* method,
                           size_t value_count, size_t node_count) {
-  ETX_TRY(etx_pool_reserve(module->pool, &method->values, method->value_count,
-                           &method->value_capacity, value_count,
-                           sizeof *method->values));
+  ETX_TRY(etx_pool_extend_to(module->pool, &method->values,
+                             &method->value_capacity, value_count,
+                             sizeof *method->values));
   return etx_pool_reserve(module->pool, &method->nodes, method->node_count,
                           &method->node_capacity, node_count,
                           sizeof *method->nodes);

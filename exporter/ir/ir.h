@@ -196,6 +196,7 @@ typedef struct etx_ir_method {
   etx_ir_value* values;
   size_t value_count, value_capacity;
   etx_name_index value_names;           // of `values`
+  uint64_t checked_names;               // private to ir_verify.c
   etx_ir_first_values constant_values;  // by constant and by buffer,
   etx_ir_first_values buffer_values;    // private to ir.c
   etx_ir_node* nodes;
@@ -234,7 +235,8 @@ typedef struct etx_quantize_rule {
   etx_text text;       // as it was written
   etx_text* patterns;  // of names; no pattern: all weights
   size_t pattern_count;
-  uint8_t bits;      // 8 or 4; 0: the weights are not quantised
+  uint8_t bits;      // 16, 8 or 4; 0: the weights are not quantised
+  etx_dtype half;    // with 16 bits: FLOAT16 or BFLOAT16
   uint8_t group;     // elements for each scale, for 4 bits
   bool keeps_rows;   // weight-only: activations stay floats
   bool has_offsets;  // int4k: groups have offsets
@@ -442,8 +444,8 @@ ETX_MUST_USE etx_status etx_ir_replace_symbol(etx_ir_method* method,
 // Checks the invariants between passes: indexes in range, definitions before
 // uses, unique names, types present after lowering, types of mutations.
 // ETX_INTERNAL if one is violated.
-ETX_MUST_USE etx_status etx_ir_verify(const etx_ir_module* module,
-                                      bool is_lowered, etx_diag* diag);
+ETX_MUST_USE etx_status etx_ir_verify(etx_ir_module* module, bool is_lowered,
+                                      etx_diag* diag);
 
 // Receives all problems of the user's files, not only the first one, as
 // `etx check` shows them.

@@ -38,10 +38,24 @@ static bool copy_symbols(etx_pool* pool, etx_symbols* symbols) {
                     sizeof *symbols->symbols);
 }
 
+// The table of values can be extended.
+static etx_status copy_values(etx_pool* pool, const etx_ir_method* method,
+                              etx_ir_method* copy) {
+  copy->values = NULL;
+  copy->value_capacity = 0;
+  ETX_TRY(etx_pool_extend_to(pool, &copy->values, &copy->value_capacity,
+                             method->value_count, sizeof *copy->values));
+  if (method->value_count != 0) {
+    memcpy(copy->values, method->values,
+           method->value_count * sizeof *copy->values);
+  }
+  return ETX_OK;
+}
+
 etx_status etx_ir_copy_method(etx_pool* pool, const etx_ir_method* method,
                               etx_ir_method* out_copy) {
   etx_ir_method copy = *method;
-  copy.value_capacity = copy.value_count;
+  ETX_TRY(copy_values(pool, method, &copy));
   copy.node_capacity = copy.node_count;
   copy.node_reserve = copy.spare_capacity = 0;
   copy.spare_nodes = NULL;
@@ -51,7 +65,6 @@ etx_status etx_ir_copy_method(etx_pool* pool, const etx_ir_method* method,
   copy.cond_capacity = copy.cond_count;
   bool is_copied =
       copy_symbols(pool, &copy.symbols) &&
-      copy_array(pool, &copy.values, copy.value_count, sizeof *copy.values) &&
       copy_array(pool, &copy.value_names.entries, copy.value_names.size,
                  sizeof *copy.value_names.entries) &&
       copy_array(pool, &copy.constant_values.items, copy.constant_values.count,

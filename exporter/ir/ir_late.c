@@ -54,7 +54,7 @@ typedef struct late_setters {
 
 static bool find_unset(const late_setters* s, uint64_t needed, uint32_t branch,
                        uint32_t* out_symbol) {
-  for (uint32_t i = 0; i < ETX_SYMBOLS_MAX_COUNT; ++i) {
+  for (uint32_t i = 0; i < ETX_SYMBOLS_MAX_COUNT && needed >> i != 0; ++i) {
     if (((needed >> i) & 1) == 0) continue;
     if (((s->set >> i) & 1) != 0 &&
         etx_ir_branch_is_within(s->method, branch, s->branches[i])) {
@@ -66,9 +66,17 @@ static bool find_unset(const late_setters* s, uint64_t needed, uint32_t branch,
   return false;
 }
 
+static bool has_late(const etx_ir_method* method) {
+  for (size_t i = 0; i < method->symbols.symbol_count; ++i) {
+    if (method->symbols.symbols[i].is_late) return true;
+  }
+  return false;
+}
+
 bool etx_ir_late_find_unset(const etx_ir_method* method, uint32_t* out_symbol,
                             size_t* out_node) {
   late_setters s = {.method = method};
+  if (!has_late(method)) return false;
   for (size_t n = 0; n < method->node_count; ++n) {
     const etx_ir_node* const node = &method->nodes[n];
     *out_node = n;

@@ -1,17 +1,36 @@
-// The verifier visits the nodes of each method once, in order, and keeps one
-// flag for each value: whether it is defined. Values without uses are not
-// checked, so passes may leave them behind.
+// The verifier visits the nodes of each method once, in order, and keeps for
+// each value whether it is defined, and where. Values without uses are not
+// checked, so passes may leave them behind. A value is looked at when it is
+// defined; its uses, which may be far away in memory, read one number.
 
 #include "exporter/ir/ir_cond.h"
 #include "exporter/ir/ir_late.h"
 
 typedef struct method_verifier {
   const etx_ir_module* module;
-  const etx_ir_method* method;
-  uint8_t* defined;  // for each value, 1 if it is defined
+  etx_ir_method* method;
+  uint32_t* defined;  // for each value: 1 + its branch, 0 if it is not defined
   bool is_lowered;
   etx_diag* diag;
 } method_verifier;
+
+// What reads a value, for messages.
+typedef struct value_user {
+  const char* text;  // NULL: the node
+  uint32_t node;
+} value_user;
+
+typedef struct user_text {
+  char bytes[ETX_MAX_OPERATOR_NAME + 48];
+} user_text;
+
+static const char* describe(const method_verifier* w, const value_user* user,
+                            user_text* out) {
+  if (user->text != NULL) return user->text;
+  etx_format_text(out->bytes, sizeof out->bytes, "node %u '%t'",
+                  (uint64_t)user->node, w->method->nodes[user->node].aten);
+  return out->bytes;
+}
 
 #define FAIL(v, ...) etx_diag_fail((v)->diag, ETX_INTERNAL, __VA_ARGS__)
 
@@ -41,18 +60,21 @@ static etx_status check_shape(const method_verifier* w,
 // Checks that `value` may be read in `branch`: it is defined in that branch or
 // in one around it, or it is an input, buffer or constant.
 static etx_status check_use(const method_verifier* w, uint32_t value,
-                            uint32_t branch, const char* user) {
+                            uint32_t branch, const value_user* user) {
+  user_text text;
   if (value >= w->method->value_count) {
     return FAIL(w, "method '%t': %s reads value %u of %z", w->method->name,
-                user, (uint64_t)value, w->method->value_count);
+                describe(w, user, &text), (uint64_t)value,
+                w->method->value_count);
+  }
+  if (w->defined[value] != 0 &&
+      etx_ir_branch_is_within(w->method, branch, w->defined[value] - 1)) {
+    return ETX_OK;
   }
   const etx_ir_value* const v = &w->method->values[value];
   bool is_defined = false;
   switch (v->origin) {
     case ETX_IR_FROM_NODE:
-      is_defined = w->defined[value] != 0 &&
-                   etx_ir_branch_is_within(w->method, branch,
-                                           w->method->nodes[v->index].branch);
       break;
     case ETX_IR_FROM_INPUT:
       is_defined = v->index < w->method->input_count &&
@@ -68,25 +90,28 @@ static etx_status check_use(const method_verifier* w, uint32_t value,
   }
   if (!is_defined) {
     return FAIL(w, "method '%t': %s reads '%t' before it is defined",
-                w->method->name, user, v->name);
+                w->method->name, describe(w, user, &text), v->name);
   }
-  return check_shape(w, v);
+  ETX_TRY(check_shape(w, v));
+  w->defined[value] = 1;
+  return ETX_OK;
 }
 
 static etx_status check_arg(const method_verifier* w, const etx_ir_arg* arg,
-                            uint32_t branch, const char* user) {
+                            uint32_t branch, const value_user* user) {
+  user_text text;
   switch (arg->kind) {
     case ETX_IR_ARG_VALUE:
       return check_use(w, arg->as.value, branch, user);
     case ETX_IR_ARG_INT:
       if (is_known_size(w, arg->as.integer)) return ETX_OK;
       return FAIL(w, "method '%t': %s has an unknown symbolic integer",
-                  w->method->name, user);
+                  w->method->name, describe(w, user, &text));
     case ETX_IR_ARG_LIST:
       for (size_t i = 0; i < arg->as.list.count; ++i) {
         if (arg->as.list.items[i].kind == ETX_IR_ARG_LIST) {
           return FAIL(w, "method '%t': %s has a nested list", w->method->name,
-                      user);
+                      describe(w, user, &text));
         }
         ETX_TRY(check_arg(w, &arg->as.list.items[i], branch, user));
       }
@@ -125,11 +150,11 @@ static etx_status check_branch(const method_verifier* w, uint32_t index) {
 
 static etx_status check_node(const method_verifier* w, uint32_t index) {
   const etx_ir_node* const node = &w->method->nodes[index];
-  char user[ETX_MAX_OPERATOR_NAME + 48];
-  etx_format_text(user, sizeof user, "node %u '%t'", (uint64_t)index,
-                  node->aten);
+  const value_user user = {NULL, index};
+  user_text text;
   if (w->is_lowered && node->op == NULL) {
-    return FAIL(w, "method '%t': %s is not lowered", w->method->name, user);
+    return FAIL(w, "method '%t': %s is not lowered", w->method->name,
+                describe(w, &user, &text));
   }
   ETX_TRY(check_branch(w, index));
   for (size_t i = 0; i < node->arg_count; ++i) {
@@ -140,7 +165,7 @@ static etx_status check_node(const method_verifier* w, uint32_t index) {
     } else if (etx_ir_is_join(node) && i == ETX_JOIN_ELSE) {
       branch = etx_ir_else_branch(node->cond);
     }
-    ETX_TRY(check_arg(w, &node->args[i], branch, user));
+    ETX_TRY(check_arg(w, &node->args[i], branch, &user));
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
@@ -149,18 +174,19 @@ static etx_status check_node(const method_verifier* w, uint32_t index) {
         w->method->values[value].origin != ETX_IR_FROM_NODE ||
         w->method->values[value].index != index) {
       return FAIL(w, "method '%t': output %z of %s is not its own value",
-                  w->method->name, i, user);
+                  w->method->name, i, describe(w, &user, &text));
     }
-    w->defined[value] = 1;
+    w->defined[value] = node->branch + 1;
     ETX_TRY(check_shape(w, &w->method->values[value]));
   }
   return ETX_OK;
 }
 
 static etx_status check_inputs(const method_verifier* w) {
+  static const value_user user = {"an input", 0};
   for (size_t i = 0; i < w->method->input_count; ++i) {
     const etx_ir_input* const input = &w->method->inputs[i];
-    ETX_TRY(check_arg(w, &input->arg, 0, "an input"));
+    ETX_TRY(check_arg(w, &input->arg, 0, &user));
     if (input->arg.kind != ETX_IR_ARG_VALUE) continue;
     const etx_ir_value* const value = &w->method->values[input->arg.as.value];
     if (value->origin == ETX_IR_FROM_INPUT && value->index == i &&
@@ -205,8 +231,9 @@ static etx_status target_shape(const method_verifier* w,
 
 static etx_status check_mutation(const method_verifier* w, size_t index) {
   const etx_ir_mutation* const mutation = &w->method->mutations[index];
+  static const value_user user = {"a mutation", 0};
   etx_shape target;
-  ETX_TRY(check_use(w, mutation->value, 0, "a mutation"));
+  ETX_TRY(check_use(w, mutation->value, 0, &user));
   ETX_TRY(target_shape(w, mutation, &target));
   for (size_t i = 0; i < index; ++i) {
     const etx_ir_mutation* const other = &w->method->mutations[i];
@@ -231,7 +258,23 @@ static etx_status check_mutation(const method_verifier* w, size_t index) {
               w->method->name, index, value->name);
 }
 
+// A number for the names of all values: the texts themselves never change.
+static uint64_t number_of_names(const etx_ir_method* method) {
+  uint64_t number = method->value_count;
+  for (size_t i = 0; i < method->value_count; ++i) {
+    const etx_text name = method->values[i].name;
+    number ^= (uint64_t)(uintptr_t)name.data + name.size;
+    number *= UINT64_C(0x9e3779b97f4a7c15);
+    number ^= number >> 32;
+  }
+  return number;
+}
+
+// Most passes leave the names as they are, so they are looked up only if they
+// are others than the last time.
 static etx_status check_names(const method_verifier* w) {
+  const uint64_t number = number_of_names(w->method);
+  if (number == w->method->checked_names) return ETX_OK;
   for (uint32_t i = 0; i < w->method->value_count; ++i) {
     uint32_t found = 0;
     if (etx_ir_find_value(w->method, w->method->values[i].name, &found) &&
@@ -241,6 +284,7 @@ static etx_status check_names(const method_verifier* w) {
     return FAIL(w, "method '%t': the name '%t' is not unique", w->method->name,
                 w->method->values[i].name);
   }
+  w->method->checked_names = number;
   return ETX_OK;
 }
 
@@ -264,6 +308,7 @@ static bool is_one_number(const etx_ir_method* method, const etx_ir_arg* arg) {
 }
 
 static etx_status check_method(const method_verifier* w) {
+  static const value_user user = {"an output", 0};
   ETX_TRY(check_names(w));
   ETX_TRY(check_inputs(w));
   for (uint32_t i = 0; i < w->method->node_count; ++i) {
@@ -271,7 +316,7 @@ static etx_status check_method(const method_verifier* w) {
   }
   for (size_t i = 0; i < w->method->output_count; ++i) {
     const etx_ir_output* const output = &w->method->outputs[i];
-    ETX_TRY(check_arg(w, &output->arg, 0, "an output"));
+    ETX_TRY(check_arg(w, &output->arg, 0, &user));
     if (output->is_number && !is_one_number(w->method, &output->arg)) {
       return FAIL(w, "method '%t': output '%t' should be a tensor of rank 0",
                   w->method->name, output->name);
@@ -324,16 +369,17 @@ static etx_status check_tables(const etx_ir_module* module, etx_diag* diag) {
   return ETX_OK;
 }
 
-etx_status etx_ir_verify(const etx_ir_module* module, bool is_lowered,
+etx_status etx_ir_verify(etx_ir_module* module, bool is_lowered,
                          etx_diag* diag) {
   ETX_TRY(check_tables(module, diag));
   for (size_t i = 0; i < module->method_count; ++i) {
-    const etx_ir_method* const method = &module->methods[i];
+    etx_ir_method* const method = &module->methods[i];
     etx_pool flags;
     etx_pool_init(&flags);
-    const method_verifier w = {module, method,
-                               etx_pool_take(&flags, method->value_count),
-                               is_lowered, diag};
+    const method_verifier w = {
+        module, method,
+        etx_pool_take(&flags, method->value_count * sizeof(uint32_t)),
+        is_lowered, diag};
     const etx_status status =
         w.defined == NULL ? ETX_OUT_OF_MEMORY : check_method(&w);
     etx_pool_close(&flags);

@@ -123,8 +123,9 @@ static const char* nearest(etx_text aten, bool is_known) {
   for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
     const operator_name name = schema_name(i);
     if (!etx_text_equal(wanted.space, name.space)) continue;
-    const candidate next = {etx_aten_schema_at(i)->name,
-                            rank_of(wanted.base, name.base, is_known),
+    const size_t rank = rank_of(wanted.base, name.base, is_known);
+    if (rank > best.rank) continue;
+    const candidate next = {etx_aten_schema_at(i)->name, rank,
                             etx_name_distance(wanted.overload, name.overload),
                             rareness(name.overload)};
     if (is_nearer(&next, &best) &&

@@ -5,19 +5,21 @@
 
 etx_status etx_placement_add(etx_pool* pool, etx_placement* placement,
                              const etx_value_placement* place) {
-  ETX_TRY(etx_pool_grow(pool, &placement->values, placement->value_count,
-                        &placement->value_capacity, sizeof *place));
-  placement->values[placement->value_count++] = *place;
+  const etx_value_placement copy = *place;
+  ETX_TRY(etx_pool_extend(pool, &placement->values, placement->value_count,
+                          &placement->value_capacity, sizeof *place));
+  placement->values[placement->value_count++] = copy;
   return ETX_OK;
 }
 
 etx_status etx_placement_add_storage(etx_pool* pool, etx_placement* placement,
                                      const etx_storage* storage,
                                      uint32_t* out_index) {
-  ETX_TRY(etx_pool_grow(pool, &placement->storages, placement->storage_count,
-                        &placement->storage_capacity, sizeof *storage));
+  const etx_storage copy = *storage;
+  ETX_TRY(etx_pool_extend(pool, &placement->storages, placement->storage_count,
+                          &placement->storage_capacity, sizeof *storage));
   *out_index = (uint32_t)placement->storage_count;
-  placement->storages[placement->storage_count++] = *storage;
+  placement->storages[placement->storage_count++] = copy;
   return ETX_OK;
 }
 

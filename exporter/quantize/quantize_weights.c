@@ -1,4 +1,4 @@
-// Rounds weights to int8 or int4, following the rules of the module
+// Rounds weights to int8, int4 or halves, following the rules of the module
 // (quantize_rules.h):
 //
 //   linear(x, w, b)  ->  linear_a8w8(x, q, s, b) or linear_w8
@@ -8,20 +8,28 @@
 //                        parameters of groups, where these have offsets
 //   convolution(x, w, ..)  ->  convolution(x, dequantize_per_channel(q, s), ..)
 //
-// A convolution computes with floats: its weight is dequantised to scratch in
-// front of it, which costs one pass over the weight, while each weight is used
-// for every position of the output. It has a scale for each index of its first
-// dimension: the output channel, or the input channel of a transposed
-// convolution. There is no such product over 4 bits, so it gets 8.
+// Halves are read by the same operators:
+//
+//   linear(x, w, b)         ->  linear(x, h, b)
+//   embedding(w, i)         ->  cast(embedding(h, i))
+//   convolution(x, w, ..)   ->  convolution(x, cast(h), ..)
+//
+// A convolution computes with floats: its weight is dequantised, or expanded
+// from halves, to scratch in front of it, which costs one pass over the weight,
+// while each weight is used for every position of the output. It has a scale
+// for each index of its first dimension: the output channel, or the input
+// channel of a transposed convolution. There is no such product over 4 bits, so
+// it gets 8.
 //
 // Linear layers and embeddings read the same integers, so an embedding table
 // that is also the output projection is stored once. A weight that another
 // operator reads as floats is not rounded: it would be stored twice.
 //
-// Weights are float32, float16 or bfloat16. Scales are float32 in any case;
-// results keep the dtype of the floats.
+// Weights are float32, float16 or bfloat16; only float32 becomes halves. Scales
+// are float32 in any case; results keep the dtype of the floats.
 
 #include "exporter/rewrite/constant_users.h"
+#include "exporter/host/half_bits.h"
 #include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
@@ -33,6 +41,7 @@ enum {
   TABLE = 0,            // of embedding
   MIN_ELEMENTS = 1024,  // smaller weights save too little
   MIN_GROUP = 32,
+  HALF_BITS = 16,
 };
 
 // What is known of a constant.
@@ -45,10 +54,11 @@ typedef struct rounded_weight {
   const char* obstacle;  // why a layer cannot read integers; NULL: none
   etx_dtype dtype;       // of the floats; set if it was rounded
   uint32_t bits;         // it was rounded to; 0: not rounded
+  etx_dtype half;        // with 16 bits
   uint32_t group;        // elements per scale; 0: a row
   bool keeps_rows;       // weight-only: activations stay floats
   bool has_offsets;      // of groups (offset_rounding.h)
-  uint32_t integers;     // constants of the module
+  uint32_t integers;     // constants of the module; halves with 16 bits
   uint32_t scales;
   uint32_t params;  // of groups, if they have offsets
 } rounded_weight;
@@ -133,17 +143,14 @@ static float read_element(const etx_ir_constant* from, size_t at) {
   const uint8_t* const bytes =
       from->data.data + at * etx_dtype_bytes(from->dtype);
   float x;
-  uint32_t bits;
   switch (from->dtype) {
     case ETX_DTYPE_FLOAT32:
       memcpy(&x, bytes, sizeof x);
       return x;
-    case ETX_DTYPE_BFLOAT16:  // the upper half of a float32
-      bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 24;
-      memcpy(&x, &bits, sizeof x);
-      return x;
+    case ETX_DTYPE_BFLOAT16:
+      return etx_from_bfloat16(bytes);
     default:
-      return (float)etx_rewrite_float16(bytes);
+      return etx_from_float16(bytes);
   }
 }
 
@@ -168,6 +175,7 @@ static size_t first_of_part(size_t count, size_t part) {
 // The search for elements out of range.
 typedef struct range_search {
   const etx_ir_constant* constant;
+  float largest;
   bool is_in_range[PARTS];
 } range_search;
 
@@ -184,21 +192,35 @@ static void search_part(void* argument, size_t part) {
     size = end - at < PIECE ? end - at : PIECE;
     read_row(constant, at, size, piece);
     for (size_t i = 0; i < size; ++i) {
-      is_in_range = is_in_range & (piece[i] >= -ETX_WEIGHT_ROUNDING_LARGEST) &
-                    (piece[i] <= ETX_WEIGHT_ROUNDING_LARGEST);
+      is_in_range = is_in_range & (piece[i] >= -search->largest) &
+                    (piece[i] <= search->largest);
     }
   }
   search->is_in_range[part] = is_in_range;
 }
 
-static bool is_in_range(const weight_quantizer* self,
-                        const etx_ir_constant* constant) {
-  range_search search = {.constant = constant};
+// Why numbers of a constant are too large for a rule; NULL: none is.
+static const char* why_too_large(const weight_quantizer* self,
+                                 const etx_ir_constant* constant,
+                                 const etx_quantize_rule* rule) {
+  const char* reason = "has values beyond 1e15 or NaN";
+  range_search search = {constant, ETX_WEIGHT_ROUNDING_LARGEST, {false}};
+  if (rule->bits == HALF_BITS && rule->half == ETX_DTYPE_FLOAT16) {
+    search.largest = ETX_WEIGHT_ROUNDING_LARGEST_F16;
+    reason =
+        "has values that float16 rounds to infinity (its largest is 65504), or "
+        "NaN";
+  } else if (rule->bits == HALF_BITS) {
+    search.largest = ETX_WEIGHT_ROUNDING_LARGEST_BF16;
+    reason =
+        "has values that bfloat16 rounds to infinity (its largest is 3.39e38), "
+        "or NaN";
+  }
   etx_workers_run(self->context->options->workers, search_part, &search, PARTS);
   for (size_t i = 0; i < PARTS; ++i) {
-    if (!search.is_in_range[i]) return false;
+    if (!search.is_in_range[i]) return reason;
   }
-  return true;
+  return NULL;
 }
 
 typedef struct rounded_rows {
@@ -229,6 +251,11 @@ static void round_row(const rounding* r, size_t part, size_t at) {
   uint8_t* const integers = out->integers + at * out->row_bytes;
   etx_weight_rounding_error* const error = &out->errors[at];
   const size_t group = to->group == 0 ? inner : to->group;
+  if (to->bits == HALF_BITS) {
+    etx_weight_round_half(row, inner, to->half == ETX_DTYPE_BFLOAT16, integers,
+                          error);
+    return;
+  }
   if (to->has_offsets) {
     const etx_offset_row to_row = {integers, out->params + at * out->groups};
     out->scales[at] =
@@ -300,9 +327,13 @@ static etx_status add_constants(const weight_quantizer* self,
       .rank = 2,
       .sizes = {rows, (int64_t)made->row_bytes},
       .data = {made->integers, (size_t)rows * made->row_bytes}};
-  if (to->is_convolution) {
+  if (to->is_convolution || to->bits == HALF_BITS) {
     integers.rank = from->rank;
     memcpy(integers.sizes, from->sizes, sizeof integers.sizes);
+  }
+  if (to->bits == HALF_BITS) {
+    integers.dtype = to->half;
+    return etx_ir_add_constant(self->module, &integers, &to->integers);
   }
   const etx_ir_constant scales = {
       .dtype = ETX_DTYPE_FLOAT32,
@@ -327,12 +358,15 @@ static etx_status round_weight(const weight_quantizer* self, uint32_t index,
   const etx_ir_constant from = self->module->constants[index];
   const size_t rows = (size_t)from.sizes[0], inner = row_length(&from);
   etx_pool* const pool = self->module->pool;
-  rounded_rows made = {.row_bytes = to->bits == 8 ? inner : inner / 2,
+  rounded_rows made = {.row_bytes = inner * to->bits / 8,
                        .groups = to->group == 0 ? 1 : inner / to->group};
   made.integers = etx_pages_take(pool, rows * made.row_bytes);
-  const size_t scales = rows * (to->has_offsets ? 1 : made.groups);
-  made.scales = etx_pages_take(pool, scales * sizeof(float));
-  if (made.integers == NULL || made.scales == NULL) return ETX_OUT_OF_MEMORY;
+  const size_t scales =
+      to->bits == HALF_BITS ? 0 : rows * (to->has_offsets ? 1 : made.groups);
+  if (scales != 0) made.scales = etx_pages_take(pool, scales * sizeof(float));
+  if (made.integers == NULL || (scales != 0 && made.scales == NULL)) {
+    return ETX_OUT_OF_MEMORY;
+  }
   if (to->has_offsets) {
     made.params = etx_pages_take(pool, rows * made.groups * sizeof(int16_t));
     if (made.params == NULL) return ETX_OUT_OF_MEMORY;
@@ -362,6 +396,9 @@ static uint32_t group_for(int64_t inner, uint32_t wanted) {
 }
 
 static const char* kind_word(const rounded_weight* w) {
+  if (w->bits == HALF_BITS) {
+    return w->half == ETX_DTYPE_FLOAT16 ? "f16" : "bf16";
+  }
   if (w->bits == 8) {
     if (w->group != 0) return "int8w/32";
     return w->keeps_rows ? "int8w" : "int8";
@@ -382,9 +419,10 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
                         const etx_ir_constant* constant, etx_quantized* row) {
   w->dtype = constant->dtype;
   w->bits = rule->bits;
+  w->half = rule->half;
   w->keeps_rows = rule->keeps_rows;
   w->has_offsets = rule->has_offsets && !w->is_convolution;
-  if (w->is_convolution) {
+  if (w->is_convolution && rule->bits != HALF_BITS) {
     if (rule->bits == 4) row->reason = "convolutions read int8";
     w->bits = 8;
     w->keeps_rows = true;
@@ -401,8 +439,7 @@ static void choose_kind(rounded_weight* w, const etx_quantize_rule* rule,
 }
 
 // Why a weight is not rounded; NULL if it is.
-static const char* why_not_rounded(const weight_quantizer* self,
-                                   const rounded_weight* w,
+static const char* why_not_rounded(const rounded_weight* w,
                                    const etx_ir_constant* constant,
                                    const etx_quantize_rule* rule,
                                    etx_text name) {
@@ -413,6 +450,9 @@ static const char* why_not_rounded(const weight_quantizer* self,
   if (!is_weight_dtype(constant->dtype)) {
     return "is not float32, float16 or bfloat16";
   }
+  if (rule->bits == HALF_BITS && constant->dtype != ETX_DTYPE_FLOAT32) {
+    return "is not float32";
+  }
   if (w->obstacle != NULL) return w->obstacle;
   if (!w->is_convolution && constant->rank != 2) return "is not a matrix";
   if (w->reader.size != 0) return "is also read as floats by";
@@ -421,7 +461,7 @@ static const char* why_not_rounded(const weight_quantizer* self,
        !etx_quantize_rule_names(rule, name))) {
     return "is too small";
   }
-  return is_in_range(self, constant) ? NULL : "has values beyond 1e15 or NaN";
+  return NULL;
 }
 
 // True for constants that the report lists. Unnamed constants that no layer
@@ -453,7 +493,11 @@ static etx_status quantize_if_possible(const weight_quantizer* self,
                        .bytes_after = constant->data.size};
   etx_quantize_rule* const rule =
       etx_quantize_rule_of(self->module, names, count);
-  row.reason = why_not_rounded(self, w, constant, rule, row.name);
+  row.reason = why_not_rounded(w, constant, rule, row.name);
+  if (row.reason == NULL) {
+    row.reason = why_too_large(self, constant, rule);
+    row.is_beyond = row.reason != NULL;
+  }
   if (row.reason == NULL) {
     choose_kind(w, rule, constant, &row);
     ETX_TRY(round_weight(self, index, &row));
@@ -535,7 +579,7 @@ static etx_status change_node(const weight_quantizer* self,
   if (!is_table && node->op->id != ETX_OP_linear_out) return ETX_OK;
   const rounded_weight* const w =
       weight_of(self, method, &node->args[is_table ? TABLE : WEIGHT]);
-  if (w == NULL || w->bits == 0) return ETX_OK;
+  if (w == NULL || w->bits == 0 || w->bits == HALF_BITS) return ETX_OK;
   enum { MOST_ARGS = 7 };
   layer_constants constants = {.zeros = etx_ir_none()};
   etx_ir_arg* const args =
@@ -561,7 +605,7 @@ static etx_status dequantize_weight(etx_rewrite* rewrite, bool* out_done) {
   const weight_quantizer* const self = rewrite->facts;
   const rounded_weight* const w =
       weight_of(self, builder->method, &node->args[WEIGHT]);
-  if (w == NULL || w->bits == 0) return ETX_OK;
+  if (w == NULL || w->bits == 0 || w->bits == HALF_BITS) return ETX_OK;
   enum { ARGS = 9 };  // of a convolution
   const etx_ir_arg axis = etx_ir_int(0);
   etx_ir_arg layer[ARGS],
@@ -581,15 +625,49 @@ static etx_status dequantize_weight(etx_rewrite* rewrite, bool* out_done) {
                       &builder->results[0]);
 }
 
+// Lets an operator read halves. Rows of a table and weights of a convolution
+// become float32.
+static etx_status read_halves(etx_rewrite* rewrite, bool* out_done) {
+  etx_builder* const builder = &rewrite->builder;
+  const etx_ir_node* const node = builder->node;
+  const etx_op_id id = node->op->id;
+  if (id != ETX_OP_linear_out && id != ETX_OP_embedding_out &&
+      id != ETX_OP_convolution_out) {
+    return ETX_OK;
+  }
+  const weight_quantizer* const self = rewrite->facts;
+  const size_t position = id == ETX_OP_embedding_out ? TABLE : WEIGHT;
+  const rounded_weight* const w =
+      weight_of(self, builder->method, &node->args[position]);
+  if (w == NULL || w->bits != HALF_BITS) return ETX_OK;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  const size_t count = node->arg_count;
+  uint32_t* const result = &builder->results[0];
+  memcpy(args, node->args, count * sizeof *args);
+  ETX_TRY(constant_arg(self, builder->method, w->integers, &args[position]));
+  if (id == ETX_OP_convolution_out) {
+    uint32_t floats = 0;
+    ETX_TRY(etx_build_cast(builder, args[position].as.value, ETX_DTYPE_FLOAT32,
+                           &floats));
+    args[position] = etx_ir_value_arg(floats);
+  }
+  *out_done = true;
+  ETX_TRY(etx_build_op(builder, id, args, count, result));
+  return id == ETX_OP_embedding_out
+             ? etx_build_cast(builder, *result, ETX_DTYPE_FLOAT32, result)
+             : ETX_OK;
+}
+
 static etx_status change_method(const weight_quantizer* self,
                                 etx_ir_method* method) {
-  static const etx_rewrite_rule rules[] = {dequantize_weight};
+  static const etx_rewrite_rule rules[] = {dequantize_weight, read_halves};
+  enum { RULES = sizeof rules / sizeof *rules };
   bool is_changed = false;
   for (size_t i = 0; i < method->node_count; ++i) {
     ETX_TRY(change_node(self, method, &method->nodes[i], &is_changed));
   }
   if (is_changed) ETX_TRY(etx_ir_renumber(self->module, method));
-  return etx_rewrite_method_with(self->context, method, rules, 1, self,
+  return etx_rewrite_method_with(self->context, method, rules, RULES, self,
                                  &is_changed);
 }
 
@@ -600,9 +678,11 @@ etx_status etx_pass_quantize_weights(etx_pass_context* context) {
                            .weight_count = module->constant_count};
   if (module->quantize_count == 0) return ETX_OK;
   if (context->options->target != ETX_TARGET_ETX) {
-    return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
-                         "ExecuTorch has no linear layer over quantised "
-                         "weights: plan for target etx, or without 'quantize'");
+    return etx_diag_fail(
+        context->diag, ETX_UNSUPPORTED,
+        "ExecuTorch has no linear layer over quantised "
+        "weights, or over halves beside float32: plan for "
+        "target etx, or without 'quantize' and '--weights f16|bf16'");
   }
   self.weights =
       etx_pool_take(module->pool, self.weight_count * sizeof *self.weights);

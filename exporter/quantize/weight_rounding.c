@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "exporter/host/half_bits.h"
 #include "exporter/quantize/group_sums.h"
 
 enum { LARGEST_INT8 = 127 };
@@ -14,13 +15,38 @@ _Static_assert((int)ETX_WEIGHT_ROUNDING_LARGEST_GROUP ==
 
 static float magnitude(float x) { return x < 0 ? -x : x; }
 
-// The element of the largest magnitude.
+// Four numbers at a time.
+typedef float rounding_floats __attribute__((vector_size(16)));
+typedef int32_t rounding_masks __attribute__((vector_size(16)));
+
+static inline rounding_floats load_rounding(const float* from) {
+  rounding_floats out;
+  memcpy(&out, from, sizeof out);
+  return out;
+}
+
+// The first element of the largest magnitude. The magnitude is found without
+// branches.
 static float largest_of(const float* group, size_t count) {
-  float largest = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (magnitude(group[i]) > magnitude(largest)) largest = group[i];
+  rounding_masks most_bits = {0};
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    // Magnitudes are in the order of their bits.
+    const rounding_masks bits =
+        (rounding_masks)load_rounding(group + i) & INT32_MAX;
+    const rounding_masks is_more = bits > most_bits;
+    most_bits = (bits & is_more) | (most_bits & ~is_more);
   }
-  return largest;
+  const rounding_floats lanes = (rounding_floats)most_bits;
+  float most = 0;
+  for (int k = 0; k < 4; ++k) most = lanes[k] > most ? lanes[k] : most;
+  for (; i < count; ++i) {
+    most = magnitude(group[i]) > most ? magnitude(group[i]) : most;
+  }
+  for (i = 0; most > 0; ++i) {
+    if (magnitude(group[i]) == most) return group[i];
+  }
+  return 0;
 }
 
 static void add_error(double value, double rounded,
@@ -44,6 +70,20 @@ float etx_weight_round_int8(const float* row, size_t inner, int8_t* out,
     add_error((double)row[i], (double)out[i] * (double)scale, error);
   }
   return scale;
+}
+
+void etx_weight_round_half(const float* row, size_t inner, bool is_bfloat,
+                           uint8_t* out, etx_weight_rounding_error* error) {
+  for (size_t i = 0; i < inner; ++i, out += 2) {
+    const uint16_t half =
+        is_bfloat ? etx_to_bfloat16(row[i]) : etx_to_float16(row[i]);
+    out[0] = (uint8_t)half;
+    out[1] = (uint8_t)(half >> 8);
+    add_error(
+        (double)row[i],
+        (double)(is_bfloat ? etx_from_bfloat16(out) : etx_from_float16(out)),
+        error);
+  }
 }
 
 // ------------------------------------------------ int8 in groups
@@ -159,12 +199,38 @@ static bool is_on_grid(const float* group, size_t count, float scale,
   return true;
 }
 
+#define ROUNDING 12582912.0f  // 1.5 * 2^23
+
+enum { GRIDS = 8 };
+
+// False if no scale of find_grid is one of which all numbers are integers times
+// it. Scales and integers of the other sign have the same products, so one of
+// each pair is tried. Most groups are on no grid, which a few numbers show.
+static bool may_be_on_grid(const float* group, size_t count, float largest) {
+  const rounding_floats most = {largest, largest, largest, largest};
+  const rounding_floats low = most / (rounding_floats){1, 2, 3, 4};
+  const rounding_floats high = most / (rounding_floats){5, 6, 7, 8};
+  const rounding_floats shift = {ROUNDING, ROUNDING, ROUNDING, ROUNDING};
+  rounding_masks on_low = low == low, on_high = high == high;
+  for (size_t i = 0; i < count; ++i) {
+    const rounding_floats x = {group[i], group[i], group[i], group[i]};
+    const rounding_floats a = ((x / low + shift) - shift) * low;
+    const rounding_floats b = ((x / high + shift) - shift) * high;
+    on_low &= a == x;
+    on_high &= b == x;
+    const rounding_masks on = on_low | on_high;
+    if ((on[0] | on[1] | on[2] | on[3]) == 0) return false;
+  }
+  return true;
+}
+
 // Finds the scale of a group that was int4 before and is not to be rounded a
 // second time, such as q4_0 of a GGUF file: the largest number divided by one
 // of the integers. 0 if there is no such scale.
 static float find_grid(const float* group, size_t count, float largest,
                        float* integers) {
-  for (int q = 8; q > 0; --q) {
+  if (!may_be_on_grid(group, count, largest)) return 0;
+  for (int q = GRIDS; q > 0; --q) {
     const float negative = -largest / (float)q, positive = largest / (float)q;
     if (is_on_grid(group, count, negative, integers)) return negative;
     if (is_on_grid(group, count, positive, integers)) return positive;
@@ -176,15 +242,16 @@ float etx_weight_round_int4(const float* group, size_t count, uint8_t* out,
                             etx_weight_rounding_error* error) {
   // For smaller magnitudes target / largest may overflow.
   const float least = 16 * FLT_MIN;
-  float integers[ETX_WEIGHT_ROUNDING_LARGEST_GROUP] = {0};
+  float integers[ETX_WEIGHT_ROUNDING_LARGEST_GROUP];
   const float largest = largest_of(group, count);
-  float scale = 1;
-  if (magnitude(largest) >= least) {
+  float scale = 0;
+  if (magnitude(largest) < least) {
+    memset(integers, 0, count * sizeof *integers);
+    scale = 1;
+  } else {
     scale = find_grid(group, count, largest, integers);
-    if (scale == 0) {
-      scale = (float)find_scale(group, count, largest, integers);
-    }
   }
+  if (scale == 0) scale = (float)find_scale(group, count, largest, integers);
   for (size_t i = 0; i < count; i += 2) {
     const int even = (int)integers[i] + 8, odd = (int)integers[i + 1] + 8;
     out[i / 2] = (uint8_t)(even << 4 | odd);

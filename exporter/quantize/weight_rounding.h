@@ -1,7 +1,8 @@
-// Rounds rows of floats to the integers that the matrix products of the runtime
+// Rounds rows of floats to the numbers that the matrix products of the runtime
 // read:
 //
 //   int8   q in -127..127, one scale per row or group: w = q * scale
+//   half   the nearest float16 or bfloat16
 //   int4   q in -8..7, stored as q + 8, two per byte with the even element in
 //          the high half; one scale for every `group` elements of a row
 //
@@ -16,6 +17,7 @@
 #ifndef ETX_EXPORTER_QUANTIZE_WEIGHT_ROUNDING_H
 #define ETX_EXPORTER_QUANTIZE_WEIGHT_ROUNDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,10 @@ enum { ETX_WEIGHT_ROUNDING_LARGEST_GROUP = 128 };
 // The largest magnitude that can be rounded: sums of squares of larger numbers
 // overflow float.
 #define ETX_WEIGHT_ROUNDING_LARGEST 1e15f
+
+// The same for float16 and for bfloat16: larger numbers become infinite.
+#define ETX_WEIGHT_ROUNDING_LARGEST_F16 0x1.ffdffep15f
+#define ETX_WEIGHT_ROUNDING_LARGEST_BF16 0x1.fefffep127f
 
 // Sums of squares; their ratio in dB is the SQNR.
 typedef struct etx_weight_rounding_error {
@@ -46,5 +52,10 @@ float etx_weight_round_int8_group(const float* group, size_t count, int8_t* out,
 // Returns the scale, which is never 0.
 float etx_weight_round_int4(const float* group, size_t count, uint8_t* out,
                             etx_weight_rounding_error* error);
+
+// Rounds one row of `inner` floats to bfloat16 or float16, ties to even, stores
+// them little-endian in `out` [2 * inner] and adds its error.
+void etx_weight_round_half(const float* row, size_t inner, bool is_bfloat,
+                           uint8_t* out, etx_weight_rounding_error* error);
 
 #endif

@@ -1,6 +1,6 @@
 #include "exporter/read_gguf/gguf_blocks.h"
 
-#include "exporter/read_gguf/gguf_halves.h"
+#include "exporter/host/half_bits.h"
 
 enum { SMALL = 32, LARGE = 256 };  // elements of a block
 
@@ -9,11 +9,11 @@ static void expand_f32(const uint8_t* blocks, size_t count, float* out) {
 }
 
 static void expand_f16(const uint8_t* blocks, size_t count, float* out) {
-  for (size_t i = 0; i < count; ++i) out[i] = etx_gguf_float16(blocks + 2 * i);
+  for (size_t i = 0; i < count; ++i) out[i] = etx_from_float16(blocks + 2 * i);
 }
 
 static void expand_bf16(const uint8_t* blocks, size_t count, float* out) {
-  for (size_t i = 0; i < count; ++i) out[i] = etx_gguf_bfloat16(blocks + 2 * i);
+  for (size_t i = 0; i < count; ++i) out[i] = etx_from_bfloat16(blocks + 2 * i);
 }
 
 // ------------------------------------------------ blocks of 32
@@ -22,7 +22,7 @@ static void expand_bf16(const uint8_t* blocks, size_t count, float* out) {
 static void expand_q8_0(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 34 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks);
+    const float d = etx_from_float16(blocks);
     for (size_t i = 0; i < SMALL; ++i)
       *out++ = (float)(int8_t)blocks[2 + i] * d;
   }
@@ -37,7 +37,7 @@ static int nibble_of(const uint8_t* low, size_t i) {
 static void expand_q4_0(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 18 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks);
+    const float d = etx_from_float16(blocks);
     for (size_t i = 0; i < SMALL; ++i) {
       *out++ = d * (float)(nibble_of(blocks + 2, i) - 8);
     }
@@ -48,8 +48,8 @@ static void expand_q4_0(const uint8_t* blocks, size_t count, float* out) {
 static void expand_q4_1(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 20 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks);
-    const float m = etx_gguf_float16(blocks + 2);
+    const float d = etx_from_float16(blocks);
+    const float m = etx_from_float16(blocks + 2);
     for (size_t i = 0; i < SMALL; ++i) {
       *out++ = d * (float)nibble_of(blocks + 4, i) + m;
     }
@@ -65,7 +65,7 @@ static int five_bits_of(const uint8_t* high, const uint8_t* low, size_t i) {
 static void expand_q5_0(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 22 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks);
+    const float d = etx_from_float16(blocks);
     for (size_t i = 0; i < SMALL; ++i) {
       *out++ = d * (float)(five_bits_of(blocks + 2, blocks + 6, i) - 16);
     }
@@ -76,8 +76,8 @@ static void expand_q5_0(const uint8_t* blocks, size_t count, float* out) {
 static void expand_q5_1(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 24 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks);
-    const float m = etx_gguf_float16(blocks + 2);
+    const float d = etx_from_float16(blocks);
+    const float m = etx_from_float16(blocks + 2);
     for (size_t i = 0; i < SMALL; ++i) {
       *out++ = d * (float)five_bits_of(blocks + 4, blocks + 8, i) + m;
     }
@@ -91,8 +91,8 @@ static void expand_q5_1(const uint8_t* blocks, size_t count, float* out) {
 static void expand_q2_k(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 84, QUANTS = 16, D = 80, D_MIN = 82, GROUP = 16 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks + D);
-    const float least = etx_gguf_float16(blocks + D_MIN);
+    const float d = etx_from_float16(blocks + D);
+    const float least = etx_from_float16(blocks + D_MIN);
     for (size_t i = 0; i < LARGE; ++i) {
       const uint8_t pair = blocks[i / GROUP];
       const uint8_t four = blocks[QUANTS + i / 128 * 32 + i % 32];
@@ -115,7 +115,7 @@ static int q3_scale(const uint8_t* scales, size_t g) {
 static void expand_q3_k(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 110, QUANTS = 32, SCALES = 96, D = 108, GROUP = 16 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks + D);
+    const float d = etx_from_float16(blocks + D);
     for (size_t i = 0; i < LARGE; ++i) {
       const uint8_t four = blocks[QUANTS + i / 128 * 32 + i % 32];
       const int low = four >> i % 128 / 32 * 2 & 3;
@@ -144,8 +144,8 @@ static void q4_scales(const uint8_t* bytes, size_t g, float* scale, float* m) {
 // eight elements) | 128 bytes with nibbles of two elements
 static void expand_q4_or_q5_k(const uint8_t* block, const uint8_t* high,
                               const uint8_t* low, float* out) {
-  const float d = etx_gguf_float16(block);
-  const float least = etx_gguf_float16(block + 2);
+  const float d = etx_from_float16(block);
+  const float least = etx_from_float16(block + 2);
   for (size_t g = 0; g < LARGE / SMALL; ++g) {
     float scale = 0, m = 0;
     q4_scales(block + 4, g, &scale, &m);
@@ -178,7 +178,7 @@ static void expand_q5_k(const uint8_t* blocks, size_t count, float* out) {
 static void expand_q6_k(const uint8_t* blocks, size_t count, float* out) {
   enum { BYTES = 210, HIGH = 128, SCALES = 192, D = 208, GROUP = 16 };
   for (size_t b = 0; b < count; ++b, blocks += BYTES) {
-    const float d = etx_gguf_float16(blocks + D);
+    const float d = etx_from_float16(blocks + D);
     for (size_t i = 0; i < LARGE; ++i) {
       const size_t half = i / 128, at = i % 128;
       const int low = blocks[half * 64 + at % 64] >> at / 64 * 4 & 15;

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "exporter/host/paged_memory.h"
-#include "exporter/read_gguf/gguf_halves.h"
+#include "exporter/host/half_bits.h"
 #include "format/base/checked_math.h"
 
 typedef struct tensor_rows {
@@ -52,14 +52,14 @@ static bool store(etx_dtype dtype, float x, size_t at, uint8_t* out,
       memcpy(out + at * sizeof wide, &wide, sizeof wide);
       return true;
     default:
-      bits = dtype == ETX_DTYPE_FLOAT16 ? etx_gguf_to_float16(x)
-                                        : etx_gguf_to_bfloat16(x);
+      bits = dtype == ETX_DTYPE_FLOAT16 ? etx_to_float16(x)
+                                        : etx_to_bfloat16(x);
   }
   half[0] = (uint8_t)bits;
   half[1] = (uint8_t)(bits >> 8);
   memcpy(out + 2 * at, half, sizeof half);
-  back = dtype == ETX_DTYPE_FLOAT16 ? etx_gguf_float16(half)
-                                    : etx_gguf_bfloat16(half);
+  back = dtype == ETX_DTYPE_FLOAT16 ? etx_from_float16(half)
+                                    : etx_from_bfloat16(half);
   *rounded = *rounded || (back != x && !isnan(x));
   return !isinf(back) || isinf(x);
 }

@@ -244,11 +244,11 @@ static etx_status read_sections(etx_yaml_method* m) {
 
 static etx_status read_file(etx_yaml_method* m, etx_diag* diag) {
   etx_bytes bytes = {NULL, 0};
-  etx_yaml* const root = etx_pool_take(m->pool, sizeof *root);
+  etx_yaml* const root = etx_pool_take(&m->tree, sizeof *root);
   if (root == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(etx_file_read(m->pool, m->place.file.data, &bytes, diag));
+  ETX_TRY(etx_file_read(&m->tree, m->place.file.data, &bytes, diag));
   const etx_text text = {(const char*)bytes.data, bytes.size};
-  ETX_TRY(etx_yaml_read(m->pool, text, root, diag));
+  ETX_TRY(etx_yaml_read_apart(&m->tree, m->pool, text, root, diag));
   m->root = root;
   return check_head(m, diag);
 }
@@ -267,9 +267,14 @@ etx_status etx_yaml_method_read(etx_import* import, etx_weight_files* weights,
   ETX_TRY(etx_ir_add_method(m.module, name, &m.method_index));
   m.method = &m.module->methods[m.method_index];
   m.method->file = m.place.file;
-  const etx_status status = read_file(&m, &diag);
-  if (status == ETX_OK) return read_sections(&m);
-  if (status == ETX_OUT_OF_MEMORY) return status;
-  etx_import_problem_of(import, &m.place, status, &diag);
-  return ETX_OK;
+  etx_pool_init(&m.tree);
+  etx_status status = read_file(&m, &diag);
+  if (status == ETX_OK) {
+    status = read_sections(&m);
+  } else if (status != ETX_OUT_OF_MEMORY) {
+    etx_import_problem_of(import, &m.place, status, &diag);
+    status = ETX_OK;
+  }
+  etx_pool_close(&m.tree);
+  return status;
 }

@@ -241,7 +241,7 @@ static etx_status read_cond(cond_reader* r) {
   r->result_count = count_of(r->out);
   for (size_t i = 0; i < 2; ++i) {
     r->results[i] =
-        etx_pool_take(m->pool, r->result_count * sizeof *r->results[i]);
+        etx_pool_take(&m->tree, r->result_count * sizeof *r->results[i]);
     if (r->results[i] == NULL) return ETX_OUT_OF_MEMORY;
   }
   ETX_TRY(is_loop ? read_loop(r, &cond, &token)

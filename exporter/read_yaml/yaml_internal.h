@@ -24,6 +24,9 @@ typedef struct etx_yaml_method {
   uint32_t method_index;
   etx_ir_method* method;
   etx_pool* pool;
+  // The text of the file and the nodes of its tree, which end with the reading:
+  // what the module keeps of them are texts, which are in `pool`, and copies.
+  etx_pool tree;
   etx_source_location place;  // file
   const etx_yaml* root;
   uint32_t branch;  // the branch whose nodes are being read; 0: the method

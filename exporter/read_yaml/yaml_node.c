@@ -108,7 +108,7 @@ static etx_status read_argument(etx_yaml_method* m,
   if (node->kind != ETX_YAML_LIST) {
     return read_item(m, argument, node, out, diag);
   }
-  etx_ir_arg* const items = etx_pool_take(m->pool, node->count * sizeof *items);
+  etx_ir_arg* const items = etx_pool_take(&m->tree, node->count * sizeof *items);
   if (items == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < node->count; ++i) {
     ETX_TRY(read_item(m, argument, &node->items[i], &items[i], diag));
@@ -187,8 +187,8 @@ static etx_status read_arguments(etx_yaml_method* m, const etx_yaml* yaml,
     ETX_TRY(etx_yaml_expect(kwargs, ETX_YAML_MAP, "kwargs", diag));
     count += kwargs->count;
   }
-  argument_list list = {etx_pool_take(m->pool, count * sizeof *list.args),
-                        etx_pool_take(m->pool, count * sizeof *list.names), 0};
+  argument_list list = {etx_pool_take(&m->tree, count * sizeof *list.args),
+                        etx_pool_take(&m->tree, count * sizeof *list.names), 0};
   if (list.args == NULL || list.names == NULL) return ETX_OUT_OF_MEMORY;
   if (args != NULL) ETX_TRY(read_positional(m, schema, args, &list, diag));
   if (kwargs != NULL) ETX_TRY(read_keywords(m, schema, kwargs, &list, diag));
@@ -196,7 +196,7 @@ static etx_status read_arguments(etx_yaml_method* m, const etx_yaml* yaml,
   etx_diag_init(&inner);
   const etx_aten_arguments given = {list.args, list.names, list.count};
   const etx_status status =
-      etx_aten_complete(m->pool, schema, &given, node, &inner);
+      etx_aten_complete(&m->tree, schema, &given, node, &inner);
   if (status == ETX_BAD_FILE)
     return etx_yaml_fail(yaml, diag, "%s", inner.text);
   return status;
@@ -238,7 +238,7 @@ static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* yaml,
                          (!is_list || type->count == out->count);
   node->output_count = is_list ? out->count : 1;
   node->outputs =
-      etx_pool_take(m->pool, node->output_count * sizeof *node->outputs);
+      etx_pool_take(&m->tree, node->output_count * sizeof *node->outputs);
   if (node->outputs == NULL) return ETX_OUT_OF_MEMORY;
   if (type != NULL && !has_types) {
     etx_source_location place = m->place;

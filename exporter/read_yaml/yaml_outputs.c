@@ -94,7 +94,7 @@ etx_status etx_yaml_read_output(etx_yaml_method* m, const etx_yaml* name,
   index = (uint32_t)method->output_count;
   method->outputs[method->output_count++] = output;
   named.items = method->outputs;
-  return etx_name_index_add(&m->output_names, m->pool, &named, index);
+  return etx_name_index_add(&m->output_names, &m->tree, &named, index);
 }
 
 // ---------------------------------------------------------------- mutations

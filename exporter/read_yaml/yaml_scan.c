@@ -420,7 +420,7 @@ etx_status etx_yaml_read_scan(etx_yaml_method* m, const etx_yaml* yaml,
   etx_diag_init(&diag);
   yaml_scan_reader r = {.method = m, .yaml = yaml, .diag = &diag};
   yaml_items before = {0};
-  etx_yaml* const loop = etx_pool_take(m->pool, sizeof *loop);
+  etx_yaml* const loop = etx_pool_take(&m->tree, sizeof *loop);
   if (loop == NULL) return ETX_OUT_OF_MEMORY;
   etx_status status = read_parts(&r);
   if (status == ETX_OK) status = make_loop(&r, &before, loop);

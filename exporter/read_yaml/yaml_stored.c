@@ -20,7 +20,7 @@ etx_status etx_yaml_list_stored(etx_yaml_method* m, const etx_yaml* node,
   stored.node = node;
   stored.is_constant = is_constant;
   stored.buffer = ETX_IR_NONE;
-  ETX_TRY(etx_pool_grow(m->pool, &m->stored, m->stored_count,
+  ETX_TRY(etx_pool_grow(&m->tree, &m->stored, m->stored_count,
                         &m->stored_capacity, sizeof *m->stored));
   m->stored[m->stored_count++] = stored;
   return ETX_OK;
@@ -155,11 +155,15 @@ static etx_status read_buffer(etx_yaml_method* m, etx_yaml_stored* stored,
       return etx_yaml_fail(node, diag, "buffer '%t' is listed twice", name);
     }
   }
+  // The value is loaded when all files were read, and with them their trees.
+  etx_yaml* const kept = etx_pool_take(m->pool, sizeof *kept);
+  if (kept == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_yaml_copy(m->pool, node, kept));
   declaration.method = m->method_index;
   declaration.is_used = stored->is_used;
   declaration.source.load = load_buffer;
   declaration.source.context = m->weights;
-  declaration.source.item = node;
+  declaration.source.item = kept;
   declaration.place = m->place;
   declaration.place.line = node->line;
   declaration.place.column = node->column;

@@ -13,6 +13,7 @@ typedef struct etx_quantized {
   const char* kind;      // "int8", "int4/32"; NULL: not quantised
   const char* reason;    // why it was not quantised, or not to the wanted kind;
                          // or NULL
+  bool is_beyond;        // its numbers are too large for the wanted kind
   etx_text reader;       // the operator that the reason names, or empty
   uint64_t bytes;        // as floats
   uint64_t bytes_after;  // with scales; `bytes` if it was not quantised

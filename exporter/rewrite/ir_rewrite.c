@@ -1,7 +1,6 @@
 #include "exporter/rewrite/ir_rewrite.h"
 
-#include <math.h>
-
+#include "exporter/host/half_bits.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/ir/ir_late.h"
 
@@ -231,28 +230,6 @@ bool etx_rewrite_is_uniform(const etx_ir_constant* constant) {
                 constant->data.size - bytes) == 0;
 }
 
-// Decodes float16 or bfloat16.
-static double read_16_bit_float(const uint8_t* data, int exponent_bits,
-                                int fraction_bits) {
-  const uint32_t bits = (uint32_t)data[0] | (uint32_t)data[1] << 8;
-  const uint32_t most = (1u << exponent_bits) - 1;
-  const uint32_t exponent = bits >> fraction_bits & most;
-  const uint32_t fraction = bits & ((1u << fraction_bits) - 1);
-  const int bias = (int)(most >> 1);
-  double number = ldexp(fraction, 1 - bias - fraction_bits);
-  if (exponent == most) {
-    number = fraction == 0 ? (double)INFINITY : (double)NAN;
-  } else if (exponent != 0) {
-    number = ldexp(fraction + (1u << fraction_bits),
-                   (int)exponent - bias - fraction_bits);
-  }
-  return (bits & 0x8000u) != 0 ? -number : number;
-}
-
-double etx_rewrite_float16(const uint8_t* bytes) {
-  return read_16_bit_float(bytes, 5, 10);
-}
-
 bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
   if (!etx_rewrite_is_uniform(constant)) return false;
   const uint8_t* const data = constant->data.data;
@@ -268,10 +245,10 @@ bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
       memcpy(out_number, data, sizeof *out_number);
       return true;
     case ETX_DTYPE_FLOAT16:
-      *out_number = etx_rewrite_float16(data);
+      *out_number = (double)etx_from_float16(data);
       return true;
     case ETX_DTYPE_BFLOAT16:
-      *out_number = read_16_bit_float(data, 8, 7);
+      *out_number = (double)etx_from_bfloat16(data);
       return true;
     case ETX_DTYPE_INT64:
       memcpy(&wide, data, sizeof wide);

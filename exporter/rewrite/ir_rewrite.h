@@ -99,7 +99,4 @@ bool etx_rewrite_is_uniform(const etx_ir_constant* constant);
 // bool. False for other types and for constants that are not uniform.
 bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number);
 
-// The number that two bytes of float16, little-endian, hold.
-double etx_rewrite_float16(const uint8_t* bytes);
-
 #endif

@@ -17,6 +17,7 @@ from ._report import Report
 
 TARGETS = ("etx", "executorch")
 _INPUT_SUFFIXES = (".yaml", ".pt2", ".safetensors", ".gguf")
+_HALVES = ("f16", "bf16")  # values of `weights` that name no file
 _CLASSES_OF_INPUT = {"BAD_ARGUMENT", "BAD_FILE", "UNSUPPORTED", "MISSING_OPERATOR", "OUT_OF_RANGE"}
 
 
@@ -39,6 +40,22 @@ def _words(value: str | Sequence[str] | None) -> tuple[bytes, ...]:
     if isinstance(value, str):
         value = (value,)
     return tuple(bytes_of(item, "word") for item in value)
+
+
+def _rules(
+    quantize: str | Sequence[str] | None,
+    weights: str | os.PathLike[str] | None,
+    names: str | os.PathLike[str] | None,
+) -> tuple[tuple[bytes, ...], str | os.PathLike[str] | None]:
+    """The rules with that of `weights`, and the file of weights."""
+    rules = _words(quantize)
+    if weights in _HALVES:
+        rules, weights = _words(str(weights)) + rules, None
+        if names is not None:
+            raise _errors.ArgumentError("'weights_names' needs a file of weights")
+    if names is not None and weights is None:
+        raise _errors.ArgumentError("'weights_names' needs 'weights'")
+    return rules, weights
 
 
 def _text(value: str | os.PathLike[str] | None) -> bytes | None:
@@ -132,7 +149,8 @@ def plan(
       output: the program to write, .pte.
       target: "etx", or "executorch" for ExecuTorch's runtime.
       weights: a GGUF file, whose tensors take the place of the weights of the
-        graphs, by name (docs/gguf.md).
+        graphs, by name (docs/gguf.md). Or "f16" or "bf16": a rule of `quantize` for
+        all weights, which are stored as halves beside float32 activations.
       weights_names: a file with lines "TENSOR = WEIGHT" for models whose names of
         tensors etx does not know.
       quantize: rules such as "int8" or "int4:decoder.*", the last that matches
@@ -179,10 +197,9 @@ def plan(
         raise _errors.ArgumentError(
             f"'specialize' needs target 'etx': the runtime of '{target}' chooses no variants"
         )
-    if weights_names is not None and weights is None:
-        raise _errors.ArgumentError("'weights_names' needs 'weights'")
     if not 0 <= pack_budget < 1 << 63:
         raise _errors.ArgumentError(f"'pack_budget' is {pack_budget}, expected a number of bytes")
+    rules, weights = _rules(quantize, weights, weights_names)
     bytes_of(output)  # a path, before anything is made from it
     if not os.path.exists(source):
         raise _errors.NotFoundError(f"there is no '{os.fspath(source)}'")
@@ -191,7 +208,7 @@ def plan(
         answer = json.loads(
             native().plan(
                 bytes_of(source), bytes_of(output), TARGETS.index(target),
-                _words(quantize), _words(concurrent),
+                rules, _words(concurrent),
                 _words([f"{name}={most}" for name, most in (cap or {}).items()]),
                 _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
                 _text(algorithm), source_lines, pack, pack_budget, parallel_regions, _text(weights),

@@ -168,6 +168,8 @@ def main():
         # are exact as bytes.
         check(etx, here, weights, "int4k",
               half + ROWS * 4 + ROWS * (INNER // 32) * 2, 22.5)
+        check(etx, here, weights, "f16", 2 * whole, 73)
+        check(etx, here, weights, "bf16", 2 * whole, 55)
         check_halves(etx, here, "F16", "float16")
         check_halves(etx, here, "BF16", "bfloat16")
 

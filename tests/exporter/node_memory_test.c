@@ -13,7 +13,7 @@
 #include "tests/exporter/graph.h"
 #include "tests/exporter/reading.h"
 
-enum { NODES = 20000, LINE_BYTES = 80, MOST_BYTES_A_NODE = 6000 };
+enum { NODES = 20000, LINE_BYTES = 80, MOST_BYTES_A_NODE = 3000 };
 
 typedef struct growing_text {
   char* data;

@@ -4,7 +4,8 @@
 //
 // reads every `*.jsonl` below DIR. Each case is run as it is, and once more
 // for each argument that the row allows an output to overwrite, with the
-// output at that argument's bytes: the result must be the same to the bit.
+// output at that argument's bytes: the result must be the same to the bit. And
+// in each way of vector_variants.h, vector_bounds.h and vector_retyped.h.
 // Cases of operators without a row and of types that a kernel does not know
 // are skipped. Ends with "N passed, M failed, K skipped"; exit code 6 if any
 // failed or none passed. In a build that leaves types out, cases with such a
@@ -15,9 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/ops/vector_bounds.h"
 #include "tests/ops/vector_compare.h"
+#include "tests/ops/vector_retyped.h"
 #include "tests/ops/vector_tree.h"
+#include "tests/ops/vector_variants.h"
 #include "tests/support/assert_message.h"
+
+enum { MESSAGE = 256 };  // bytes
 
 typedef struct vector_counts {
   size_t passed, failed, skipped, left_out;
@@ -174,10 +180,21 @@ static etx_status run_case(vector_call* c) {
   return vector_call_run(c);
 }
 
+// Runs the case in all the other ways.
+static const char* check_otherwise(const vector_call* plain,
+                                   const vector_file* file, json_t* test_case,
+                                   char text[MESSAGE]) {
+  const char* why =
+      vector_variants_check(plain, file, test_case, text, MESSAGE);
+  if (why == NULL) why = vector_bounds_check(file, test_case, text, MESSAGE);
+  if (why != NULL) return why;
+  return vector_retyped_check(plain, file, test_case, text, MESSAGE);
+}
+
 static void check_result(vector_counts* t, const vector_file* file,
                          json_t* test_case) {
   vector_call c;
-  char text[256];
+  char text[MESSAGE];
   const char* why = vector_call_build(&c, file, test_case, VECTOR_AS_STATED);
   if (why != NULL) {
     skip(t, test_case, why);
@@ -199,6 +216,7 @@ static void check_result(vector_counts* t, const vector_file* file,
   } else if ((why = vector_compare(&c, file, test_case, text, sizeof(text))) !=
                  NULL ||
              (why = check_in_place(&c, file, test_case)) != NULL ||
+             (why = check_otherwise(&c, file, test_case, text)) != NULL ||
              (why = c.dtype_differs ? "the rule names another type" : NULL) !=
                  NULL) {
     fail(t, test_case, why, "");

@@ -554,6 +554,7 @@ etx_status vector_call_run(vector_call* c) {
   const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
   if (kernel == NULL) return ETX_MISSING_OPERATOR;
   ETX_TRY(etx_kernel_prepare(kernel, &c->call));
+  if (c->is_prepared_twice) ETX_TRY(kernel->prepare(&c->call));
   size_t stated = 0;
   if (kernel->temporary_bytes != NULL) {
     ETX_TRY(kernel->temporary_bytes(&c->call, &stated));
@@ -569,4 +570,21 @@ etx_status vector_call_run(vector_call* c) {
   c->call.temporary = vector_call_take(c, c->call.temporary_bytes);
   c->call.resizer = &resizer;
   return c->call.run(&c->call);
+}
+
+etx_tensor* vector_tensor_at(vector_call* c, size_t index) {
+  for (size_t i = 0; i < c->count; ++i) {
+    etx_value* value = &c->values[i];
+    if (value->kind == ETX_VALUE_TENSOR && index-- == 0) {
+      return &value->as.tensor;
+    }
+    if (value->kind != ETX_VALUE_TENSORS) continue;
+    for (size_t k = 0; k < value->as.tensors.count; ++k) {
+      const etx_value* item = value->as.tensors.items[k];
+      if (item != NULL && index-- == 0) {
+        return (etx_tensor*)(uintptr_t)&item->as.tensor;
+      }
+    }
+  }
+  return NULL;
 }

@@ -28,8 +28,9 @@ typedef struct vector_call {
   etx_value* outputs[VECTOR_LIST_MOST];
   size_t output_count;
   bool expects_error;
-  bool dtype_differs;  // the shape rule gives another dtype than the case
-  bool is_strided;     // some tensor is not row-major
+  bool dtype_differs;      // the shape rule gives another dtype than the case
+  bool is_strided;         // some tensor is not row-major
+  bool is_prepared_twice;  // by vector_call_run, as for new sizes
   etx_random_stream random;
   etx_call call;
   etx_diag diag;
@@ -58,5 +59,9 @@ void* vector_call_take(vector_call* c, size_t bytes);
 void vector_tensor_make(vector_call* c, etx_value* value, etx_dtype dtype,
                         const int32_t* sizes, size_t rank,
                         const uint8_t* order);
+
+// The tensor at place `index` among the arguments and the items of lists; NULL
+// behind the last one.
+etx_tensor* vector_tensor_at(vector_call* c, size_t index);
 
 #endif

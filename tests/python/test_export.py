@@ -213,6 +213,16 @@ def test_weights_are_rounded_when_asked(exported, tmp_path):
     assert etx.load(tmp_path / "small.pte").session().forward(torch.ones(2, 20)).shape == (2, 64)
 
 
+def test_weights_are_stored_as_halves_when_asked(exported, tmp_path):
+    report = exported.plan(tmp_path / "half.pte", weights="bf16")
+    rounded = [row for row in report["quantized"] if row["kind"] == "bf16"]
+    assert rounded and all(2 * row["bytes_after"] == row["bytes"] for row in rounded)
+    exported.plan(tmp_path / "rule.pte", quantize="bf16")
+    assert (tmp_path / "half.pte").read_bytes() == (tmp_path / "rule.pte").read_bytes()
+    with pytest.raises(etx.ArgumentError, match="needs a file of weights"):
+        exported.plan(tmp_path / "half.pte", weights="f16", weights_names="names")
+
+
 def test_weights_are_packed_when_asked(model, tmp_path):
     exported = etx.export(model, {"forward": (torch.ones(20, 20),)})
     assert not exported.plan(tmp_path / "plain.pte")["packed"]

@@ -1,6 +1,7 @@
 // A thread's part of the workspace of an attention (attention.c draws it).
 // Sizes depend on the operands' sizes and types only, and do not fall when a
-// size rises.
+// size rises, except the width of values: a multiple of ETX_ATTENTION_GROUP may
+// need no accumulators, which smaller widths need.
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_WORKSPACE_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_ATTENTION_WORKSPACE_H

@@ -66,7 +66,8 @@ etx_gemm etx_convolution_gemm_sizes(const etx_convolution* c) {
   etx_gemm product = {.rows = (size_t)c->in.images,
                       .columns = (size_t)c->out_channels,
                       .inner = (size_t)c->in_channels,
-                      .dtype = c->in.dtype};
+                      .dtype = c->in.dtype,
+                      .right_dtype = c->weight.dtype};
   if (c->transposed) {
     product.columns *= positions_of(&c->out);
   } else {

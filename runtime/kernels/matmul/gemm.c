@@ -5,7 +5,7 @@
 //   floats with few rows or columns, right as [columns, inner], the layout of
 //     linear's weights: dot products that read weights once, as stored
 //     (gemm_halves.c for half types)
-//   other half types: blocks (gemm_halves.c)
+//   other half types, also as right beside float32: blocks (gemm_halves.c)
 //   other float32: blocks (gemm_packed.c), where right is packed now or was
 //     packed when the file was made; or row lanes (gemm_transposed.c),
 //     where left is transposed
@@ -48,6 +48,14 @@ enum {
 
 // ------------------------------------------------ dot products
 
+// The dots of float32 with the type of right.
+static etx_gemm_nt_loop dots_of(const etx_gemm* p,
+                                const etx_f32_microkernels* loops) {
+  if (!etx_gemm_is_mixed(p)) return loops->dots;
+  return p->right_dtype == ETX_DTYPE_BFLOAT16 ? loops->mixed_dots_bf16
+                                              : loops->mixed_dots_f16;
+}
+
 // Dot products (etx_gemm_nt) of float32.
 static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
                      const etx_gemm_area* a, void* tile) {
@@ -57,7 +65,7 @@ static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
   etx_gemm_nt b = etx_gemm_dots_at(p, a);
   b.out = out;
   b.out_row = p->out_row;
-  loops->dots(&b);
+  dots_of(p, loops)(&b);
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
     etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, a->row + r, a->column, a->columns,
                           out);
@@ -69,7 +77,7 @@ static void run_dots(const etx_gemm* p, const etx_f32_microkernels* loops,
 // True if the product is dots. Halves need as many elements as a dot has sums;
 // fewer are one sum in order, which is the other order of gemm.h.
 static bool are_dots(const etx_gemm* p) {
-  const bool are_types = etx_gemm_is_half(p)
+  const bool are_types = etx_gemm_is_half(p) || etx_gemm_is_mixed(p)
                              ? p->inner >= DOT_PARTS
                              : p->dtype == ETX_DTYPE_FLOAT32 && p->inner > 0;
   return are_types && !p->has_panels && p->right_inner == 1 &&
@@ -82,7 +90,8 @@ static bool are_dots(const etx_gemm* p) {
 // with few accumulators in flight, FMAs wait for each other, and blocks have
 // more of them.
 static bool is_small(const etx_gemm* p) {
-  if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0 || p->has_panels) {
+  if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0 || p->has_panels ||
+      etx_gemm_is_mixed(p)) {
     return false;
   }
   if (p->rows > SMALL_SIDE || p->columns > SMALL_SIDE ||
@@ -135,7 +144,7 @@ static const gemm_variant half_blocks = {
     ETX_IF_HALVES(etx_gemm_half_blocks_tile)};
 
 static const gemm_variant* blocks_of(const etx_gemm* p) {
-  if (etx_gemm_is_half(p)) return &half_blocks;
+  if (etx_gemm_is_half(p) || etx_gemm_is_mixed(p)) return &half_blocks;
   return is_float(p) ? &float_blocks : &wide_blocks;
 }
 

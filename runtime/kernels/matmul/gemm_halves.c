@@ -1,12 +1,13 @@
-// Products of bfloat16 and float16. Elements are expanded to float32, and every
-// sum is rounded once, after the addition.
+// Products of bfloat16 and float16, and blocks of float32 with a right operand
+// of these. Elements are expanded to float32, and every sum is rounded once,
+// after the addition.
 //
 // Dots read both operands as stored; registers expand them. Blocks are those of
 // gemm_packed.c, with both operands expanded in the tile (thread_tiles.h),
 // where the sums stay, too:
 //
 //   block   [columns / 16][taps][16]  of right, by groups of columns
-//   loaded  [rows][taps]              of left
+//   loaded  [rows][taps]              of left, unless it can be read in place
 //   sums    [rows][SUM_COLUMNS]
 
 #include <string.h>
@@ -41,7 +42,7 @@ static void store_row(const etx_gemm* p, size_t row, size_t column,
                       size_t columns, float* sums) {
   const ptrdiff_t at = (ptrdiff_t)row * p->out_row + (ptrdiff_t)column;
   etx_gemm_epilogue_add(p, ETX_COMPUTE_F32, row, column, columns, sums);
-  etx_convert(p->dtype, p->out + at * (ptrdiff_t)sizeof(uint16_t), 1,
+  etx_convert(p->dtype, p->out + at * (ptrdiff_t)etx_dtype_bytes(p->dtype), 1,
               ETX_DTYPE_FLOAT32, sums, 1, columns);
 }
 
@@ -114,7 +115,7 @@ static void expand_group(const half_gemm_job* j, size_t tap, size_t taps,
   }
   if (columns < GROUP) memset(to, 0, taps * GROUP * sizeof(float));
   for (size_t k = 0; k < taps; ++k, to += GROUP) {
-    etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype,
+    etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->right_dtype,
                 right_at(j, tap + k, column), p->right_column, columns);
   }
 }
@@ -128,19 +129,28 @@ static void expand_right(const half_gemm_job* j, size_t tap, size_t taps,
   }
 }
 
+// Expands a block of `left`; `b` reads it.
 static void expand_left(const half_gemm_job* j, const etx_gemm_area* a,
-                        size_t tap, size_t taps) {
+                        size_t tap, etx_gemm_block* b) {
   const etx_gemm* p = j->p;
-  const uint16_t* from = (const uint16_t*)(const void*)p->left +
-                         (ptrdiff_t)a->row * p->left_row +
-                         (ptrdiff_t)tap * p->left_inner;
-  for (size_t r = 0; r < a->rows; ++r, from += p->left_row) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
+  const char* from = p->left + ((ptrdiff_t)a->row * p->left_row +
+                                (ptrdiff_t)tap * p->left_inner) *
+                                   bytes;
+  if (etx_gemm_is_mixed(p) && p->left_inner == 1) {
+    b->weights = from;
+    b->weight_row = p->left_row;
+    return;
+  }
+  b->weights = j->loaded;
+  b->weight_row = (ptrdiff_t)j->taps;
+  for (size_t r = 0; r < a->rows; ++r, from += p->left_row * bytes) {
     float* to = j->loaded + r * j->taps;
-    if (p->left_inner == 1) {
-      j->read(to, from, taps);
+    if (!etx_gemm_is_mixed(p) && p->left_inner == 1) {
+      j->read(to, (const uint16_t*)(const void*)from, b->taps);
     } else {
       etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype, from, p->left_inner,
-                  taps);
+                  b->taps);
     }
   }
 }
@@ -167,15 +177,13 @@ static void add_taps(const half_gemm_job* j, const etx_gemm_area* a, size_t tap,
                      size_t taps) {
   const bool is_last = tap + taps >= j->p->inner;
   etx_gemm_block b = {.sum_row = SUM_COLUMNS,
-                      .weights = j->loaded,
-                      .weight_row = (ptrdiff_t)j->taps,
                       .panel = j->block,
                       .panel_row = GROUP,
                       .panel_group = (ptrdiff_t)(GROUP * j->taps),
                       .rows = a->rows,
                       .taps = taps,
                       .starts = tap == 0};
-  expand_left(j, a, tap, taps);
+  expand_left(j, a, tap, &b);
   for (size_t done = 0; done < a->columns; done += COLUMNS) {
     const size_t left = a->columns - done;
     const size_t columns = left < COLUMNS ? left : COLUMNS;
@@ -230,7 +238,7 @@ void etx_gemm_half_blocks(const etx_gemm* product,
   const etx_half_loops* halves = etx_half_loops_best();
   half_gemm_job j = {.p = product,
                      .loops = loops,
-                     .read = product->dtype == ETX_DTYPE_FLOAT16
+                     .read = product->right_dtype == ETX_DTYPE_FLOAT16
                                  ? halves->read
                                  : halves->read_bfloats,
                      .taps = taps_of(product),

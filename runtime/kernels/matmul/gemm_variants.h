@@ -14,11 +14,17 @@ typedef struct etx_gemm_area {
   size_t row, rows, column, columns;
 } etx_gemm_area;
 
-// True if the operands are bfloat16 or float16. Never in a build without these
+// True if all operands are bfloat16 or float16. Never in a build without these
 // types, which then has no code for them.
 static inline bool etx_gemm_is_half(const etx_gemm* product) {
   return (ETX_HAS_DTYPE(FLOAT16) || ETX_HAS_DTYPE(BFLOAT16)) &&
          etx_dtype_is_half(product->dtype);
+}
+
+// True if left is float32 and right bfloat16 or float16.
+static inline bool etx_gemm_is_mixed(const etx_gemm* product) {
+  return (ETX_HAS_DTYPE(FLOAT16) || ETX_HAS_DTYPE(BFLOAT16)) &&
+         product->right_dtype != product->dtype;
 }
 
 // `function`, or NULL in a build without these types.
@@ -29,11 +35,13 @@ static inline bool etx_gemm_is_half(const etx_gemm* product) {
 static inline etx_gemm_nt etx_gemm_dots_at(const etx_gemm* product,
                                            const etx_gemm_area* area) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype);
+  const ptrdiff_t right_bytes =
+      (ptrdiff_t)etx_dtype_bytes(product->right_dtype);
   return (etx_gemm_nt){
       .left = product->left + (ptrdiff_t)area->row * product->left_row * bytes,
       .left_row = product->left_row,
       .right = product->right +
-               (ptrdiff_t)area->column * product->right_column * bytes,
+               (ptrdiff_t)area->column * product->right_column * right_bytes,
       .right_row = product->right_column,
       .rows = area->rows,
       .columns = area->columns,
@@ -59,7 +67,8 @@ void etx_gemm_transposed(const etx_gemm* product,
                          const etx_f32_microkernels* loops,
                          const etx_gemm_area* area, void* tile);
 
-// Half types: dots (etx_gemm_nt) without a tile, and sums tap by tap of blocks.
+// Half types: dots (etx_gemm_nt) without a tile, and sums tap by tap of blocks,
+// which may have a left operand in float32.
 void etx_gemm_half_dots(const etx_gemm* product,
                         const etx_f32_microkernels* loops,
                         const etx_gemm_area* area, void* tile);

@@ -47,6 +47,7 @@ static etx_status run_groups(etx_call* call) {
   etx_gemm product = {.columns = (size_t)mat2->sizes[2],
                       .inner = (size_t)self->sizes[1],
                       .dtype = self->dtype,
+                      .right_dtype = mat2->dtype,
                       .left = self->data,
                       .left_row = self->strides[0],
                       .left_inner = self->strides[1],

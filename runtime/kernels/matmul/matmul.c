@@ -2,6 +2,7 @@
 // with and without an addition.
 
 #include "format/base/checked_math.h"
+#include "runtime/built_types.h"
 #include "runtime/kernels/core/chain.h"
 #include "runtime/kernels/registry/kernels.h"
 #include "runtime/kernels/registry/op_arguments.h"
@@ -22,6 +23,13 @@ static etx_status check_types(const etx_call* call, size_t first) {
   return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are multiplied");
 }
 
+static etx_status set_run(etx_call* call, etx_kernel_function run,
+                          temporary_function temporary) {
+  if (temporary != NULL) ETX_TRY(temporary(call, &call->temporary_bytes));
+  call->run = run;
+  return ETX_OK;
+}
+
 // All tensors have one type; out is contiguous. `temporary` states the bytes of
 // temporary memory, or is NULL.
 static etx_status prepare(etx_call* call, size_t first, etx_kernel_function run,
@@ -29,9 +37,7 @@ static etx_status prepare(etx_call* call, size_t first, etx_kernel_function run,
   ETX_TRY(etx_call_check_contiguous(call, call->argument_count - 1));
   if (etx_call_is_again(call)) return ETX_OK;
   ETX_TRY(check_types(call, first));
-  if (temporary != NULL) ETX_TRY(temporary(call, &call->temporary_bytes));
-  call->run = run;
-  return ETX_OK;
+  return set_run(call, run, temporary);
 }
 
 // The last two dimensions of `left`, or its only one as a row, times those of
@@ -48,6 +54,7 @@ static etx_gemm product_of(const etx_tensor* left, const etx_tensor* right,
                     .columns = columns,
                     .inner = (size_t)left->sizes[l - 1],
                     .dtype = left->dtype,
+                    .right_dtype = right->dtype,
                     .left = left->data,
                     .left_row = l == 1 ? 0 : left->strides[l - 2],
                     .left_inner = left->strides[l - 1],
@@ -318,6 +325,14 @@ static etx_status run_linear(etx_call* call) {
   return multiply_rows(call, NULL);
 }
 
+// True if a layer over float32 has a weight of halves.
+static bool has_half_weight(const etx_call* call) {
+  if (!ETX_HAS_DTYPE(FLOAT16) && !ETX_HAS_DTYPE(BFLOAT16)) return false;
+  return etx_call_tensor(call, ETX_ARG_linear_input)->dtype ==
+             ETX_DTYPE_FLOAT32 &&
+         etx_dtype_is_half(etx_call_tensor(call, ETX_ARG_linear_weight)->dtype);
+}
+
 static etx_status prepare_linear(etx_call* call, etx_kernel_function run,
                                  temporary_function temporary) {
   if (!etx_call_is_again(call) &&
@@ -330,7 +345,13 @@ static etx_status prepare_linear(etx_call* call, etx_kernel_function run,
           (int64_t)etx_call_tensor(call, ETX_ARG_linear_bias)->rank);
     }
   }
-  return prepare(call, 0, run, temporary);
+  if (etx_call_is_again(call) || !has_half_weight(call)) {
+    return prepare(call, 0, run, temporary);
+  }
+  const size_t out = call->argument_count - 1;
+  ETX_TRY(etx_call_check_contiguous(call, out));
+  ETX_TRY(etx_call_check_same_dtype(call, ETX_ARG_linear_input, out));
+  return set_run(call, run, temporary);
 }
 
 etx_status etx_kernel_linear_out_prepare(etx_call* call) {
@@ -371,6 +392,8 @@ static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
   ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_input,
                                ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_input));
+  ETX_TRY(etx_call_check_dtype(call, ETX_ARG_linear_panels_panels,
+                               ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, ETX_ARG_linear_panels_panels));
   // Panels are read in place, so no temporary memory is needed.
   return prepare_linear(call, run, NULL);

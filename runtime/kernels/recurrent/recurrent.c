@@ -175,6 +175,7 @@ static etx_gemm product_of_step(const recurrent_step* s) {
                     .columns = all,
                     .inner = s->units,
                     .dtype = ETX_DTYPE_FLOAT32,
+                    .right_dtype = ETX_DTYPE_FLOAT32,
                     .left = (const char*)s->hidden,
                     .left_row = s->hidden_row,
                     .left_inner = 1,
@@ -312,6 +313,7 @@ etx_status etx_temporary_recurrent(const etx_call* call, size_t* out_bytes) {
       .columns = (size_t)input->sizes[2],
       .inner = (size_t)hidden->sizes[1],
       .dtype = ETX_DTYPE_FLOAT32,
+      .right_dtype = ETX_DTYPE_FLOAT32,
       .has_panels = etx_call_tensor(call, WEIGHT)->rank == 3};
   const bool uses_product = product.rows >= MANY_ROWS && !product.has_panels;
   const bool fits =

@@ -76,6 +76,54 @@ static void the_report_lists_each_weight(void** state) {
   command_end(&result);
 }
 
+// The short spelling is a rule for all weights, before those of --quantize.
+static void weights_are_stored_as_halves(void** state) {
+  (void)state;
+  command_expect_out(0,
+                     WORDS(ETX, "plan", methods, "-o", program, "--weights",
+                           "bf16", "--quantize", "none:*.head"),
+                     "  1 to bf16: 16384 to 8192 bytes, exact");
+  command_expect(0, WORDS(ETX, "verify", program));
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", other, "-q", "--quantize",
+                          "bf16", "--quantize", "none:*.head"));
+  command_expect_same_files(program, other);
+  // Each result is 64 times 0.25 times a sum of 64 halves.
+  char x[3 * 128 + 16] = "x=[[";
+  for (int i = 0; i < 128; ++i) {
+    strcat(x, i == 0 ? "1" : i == 64 ? "],[1" : ",1");
+  }
+  strcat(x, "]]");
+  command_expect_out(0, WORDS(ETX, "run", program, "run", "--in", x), "512");
+  command_expect_err(2,
+                     WORDS(ETX, "plan", methods, "-o", other, "--weights",
+                           "f16", "--target", "executorch"),
+                     "or over halves beside float32");
+  command_expect_err(2,
+                     WORDS(ETX, "plan", methods, "-o", other, "--weights",
+                           "f16", "--weights-names", "x"),
+                     "needs a file of weights");
+}
+
+// The short report names weights that a half cannot hold.
+static void too_large_weights_are_named(void** state) {
+  (void)state;
+  write_method("run.yaml",
+               "etx: 1\n"
+               "method: run\n"
+               "inputs: [{name: x, type: 'float32[2, 64]'}]\n"
+               "buffers:\n"
+               "  - {name: net.fc.weight, type: 'float32[64, 64]', init: 7e4}\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.linear.default, args: [x, "
+               "net.fc.weight]}\n"
+               "outputs: [y]\n");
+  command_expect_out(
+      0, WORDS(ETX, "plan", methods, "-o", program, "--weights", "f16"),
+      "net.fc.weight: has values that float16 rounds to infinity (its largest "
+      "is 65504), or NaN\n");
+  write_method("run.yaml", graph);
+}
+
 // The name of an operator follows a reason that ends in "by", and no other.
 static void reasons_name_operators(void** state) {
   (void)state;
@@ -171,6 +219,8 @@ static void wrong_rules_are_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_report_lists_each_weight),
+      cmocka_unit_test(weights_are_stored_as_halves),
+      cmocka_unit_test(too_large_weights_are_named),
       cmocka_unit_test(reasons_name_operators),
       cmocka_unit_test(a_rule_without_effect_is_reported),
       cmocka_unit_test(nothing_is_quantised_by_default),

@@ -37,6 +37,27 @@ static void nodes_have_line_and_column(void** state) {
   assert_null(etx_yaml_find(&root, "b"));
 }
 
+static void a_copy_outlives_the_nodes_that_it_was_made_of(void** state) {
+  (void)state;
+  static const char text[] = "a: [1, {b: c}]\nd: []\n";
+  etx_pool nodes;
+  etx_yaml root;
+  etx_yaml copy;
+  etx_pool_init(&nodes);
+  assert_int_equal(
+      etx_yaml_read_apart(&nodes, &pool, etx_text_of(text), &root, &diag),
+      ETX_OK);
+  assert_int_equal(etx_yaml_copy(&pool, &root, &copy), ETX_OK);
+  etx_pool_close(&nodes);
+  const etx_yaml* const list = etx_yaml_find(&copy, "a");
+  assert_int_equal(list->count, 2);
+  assert_true(etx_text_is(list->items[0].text, "1"));
+  const etx_yaml* const b = etx_yaml_find(&list->items[1], "b");
+  assert_true(etx_text_is(b->text, "c"));
+  assert_int_equal(b->column, 12);
+  assert_int_equal(etx_yaml_find(&copy, "d")->count, 0);
+}
+
 static void an_empty_text_is_an_empty_map(void** state) {
   (void)state;
   const etx_yaml root = read("# nothing\n");
@@ -116,6 +137,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(nodes_have_line_and_column),
+      TEST(a_copy_outlives_the_nodes_that_it_was_made_of),
       TEST(an_empty_text_is_an_empty_map),
       TEST(scalars_have_the_type_of_their_text),
       TEST(unsupported_yaml_is_an_error_with_its_location),

@@ -317,6 +317,19 @@ static void unknown_sizes_are_refused(void** state) {
   assert_unsound("impossible type");
 }
 
+// Names that did not change since the last time are not looked up again.
+static void names_that_a_pass_changed_are_refused(void** state) {
+  (void)state;
+  assert_sound();
+  const etx_text name = method()->values[1].name;
+  method()->values[1].name = method()->values[0].name;
+  assert_unsound("is not unique");
+  method()->values[1].name = etx_text_of("other");
+  assert_unsound("is not unique");
+  method()->values[1].name = name;
+  assert_sound();
+}
+
 static void inputs_without_value_are_refused(void** state) {
   (void)state;
   method()->values[0].index = 1;
@@ -376,6 +389,7 @@ int main(void) {
       TEST(uses_before_definitions_are_refused),
       TEST(values_of_other_nodes_are_refused),
       TEST(unknown_sizes_are_refused),
+      TEST(names_that_a_pass_changed_are_refused),
       TEST(inputs_without_value_are_refused),
       TEST(wrong_mutations_are_refused),
       TEST(buffers_without_value_are_refused),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "exporter/passes/constant_names.h"
@@ -285,6 +286,86 @@ static void half_weights_are_rounded(void** state) {
          "return y\nreturn e\nreturn z\n");
 }
 
+// Layers and tables over float32 share halves; rows of a table, and the weight
+// of a convolution, are expanded.
+static void float_weights_become_halves(void** state) {
+  (void)state;
+  expect(
+      layers, "bf16 f16:a.odd",
+      "y: float32[2, 32] = aten::linear.out(x, const bfloat16[32, 64], "
+      "a.fc.bias)\n"
+      "h: float32[2, 40] = aten::linear.out(x, const bfloat16[40, 64], None)\n"
+      "e.1: bfloat16[3, 64] = aten::embedding.out(const bfloat16[40, 64], i, "
+      "-1, False, False)\n"
+      "e: float32[3, 64] = dim_order_ops::_to_dim_order_copy.out(e.1, False, "
+      "[0, 1])\n" FEW
+      "o: float32[2, 40] = aten::linear.out(h, const float16[40, 40], "
+      "None)\n" RETURN);
+  expect(
+      "inputs: [{name: x, type: 'float32[1, 16, 9]'}]\n"
+      "buffers: [{name: w, type: 'float32[24, 16, 3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.conv1d.default, args: [x, w]}\n"
+      "outputs: [y]\n",
+      "float16",
+      "y.1: float32[24, 16, 3] = dim_order_ops::_to_dim_order_copy.out(const "
+      "float16[24, 16, 3], False, [0, 1, 2])\n"
+      "y: float32[1, 24, 7] = aten::convolution.out(x, y.1, None, [1], [0], "
+      "[1], False, [0], 1)\n"
+      "return y\n");
+}
+
+// 65504 is the largest float16; what rounds to it is stored, too. Halves of a
+// model whose activations are halves stay.
+static void weights_that_have_no_half_stay(void** state) {
+  (void)state;
+  static const struct {
+    const char* type;
+    const char* init;
+    const char* rule;
+    const char* reason;
+  } cases[] = {
+      {"float32", "65504", "f16", NULL},
+      {"float32", "65519.99", "f16", NULL},
+      {"float32", "65520", "f16",
+       "has values that float16 rounds to infinity (its largest is 65504), or "
+       "NaN"},
+      {"float32", "-1e5", "f16",
+       "has values that float16 rounds to infinity (its largest is 65504), or "
+       "NaN"},
+      {"float32", "1e38", "bf16", NULL},
+      {"float32", "3.4e38", "bf16",
+       "has values that bfloat16 rounds to infinity (its largest is 3.39e38), "
+       "or NaN"},
+      {"bfloat16", "1", "f16", "is not float32"},
+      {"float16", "1", "f16", "is not float32"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    char graph[400];
+    lowered l;
+    snprintf(graph, sizeof graph,
+             "inputs: [{name: x, type: '%s[2, 64]'}]\n"
+             "buffers: [{name: w, type: '%s[32, 64]', init: %s}]\n"
+             "nodes:\n"
+             "  - {out: y, op: aten.linear.default, args: [x, w]}\n"
+             "outputs: [y]\n",
+             cases[i].type, cases[i].type, cases[i].init);
+    lowered_open(&l, ETX_TARGET_ETX, graph);
+    add_rules(&l, cases[i].rule);
+    lowered_run(&l, PASSES " quantize_weights");
+    const etx_quantized* const row = row_of(&l, "w");
+    if (cases[i].reason == NULL) {
+      assert_null(row->reason);
+      assert_string_equal(row->kind, cases[i].rule);
+      assert_int_equal(row->bytes_after, 32 * 64 * 2);
+    } else {
+      assert_string_equal(row->reason, cases[i].reason);
+      assert_null(row->kind);
+    }
+    lowered_close(&l);
+  }
+}
+
 static void other_float_weights_are_reported(void** state) {
   (void)state;
   lowered l;
@@ -394,6 +475,8 @@ int main(void) {
       cmocka_unit_test(the_report_lists_each_weight),
       cmocka_unit_test(weights_with_other_readers_stay),
       cmocka_unit_test(half_weights_are_rounded),
+      cmocka_unit_test(float_weights_become_halves),
+      cmocka_unit_test(weights_that_have_no_half_stay),
       cmocka_unit_test(other_float_weights_are_reported),
       cmocka_unit_test(executorch_is_refused),
       cmocka_unit_test(wrong_rules_are_refused),

@@ -215,6 +215,72 @@ static void golden_bytes(void** state) {
   assert_int_equal(bits, 0x3be9f061);
 }
 
+// The nearest number with so many bits of fraction and this least exponent.
+static double nearest_half(float x, int bits, int least) {
+  int exponent = 0;
+  if (x == 0) return 0;
+  frexp((double)x, &exponent);
+  if (exponent - 1 > least) least = exponent - 1;
+  return ldexp(nearbyint(ldexp((double)x, bits - least)), least - bits);
+}
+
+// The number in two little-endian bytes, by its fields.
+static double half_of(const uint8_t* bytes, int bits, int bias) {
+  const int all = bytes[0] | bytes[1] << 8;
+  const int fraction = all & ((1 << bits) - 1), field = (all & 0x7fff) >> bits;
+  const double size =
+      field == 0 ? ldexp(fraction, 1 - bias - bits)
+                 : ldexp(fraction + (1 << bits), field - bias - bits);
+  return all >> 15 ? -size : size;
+}
+
+// Numbers of every size, ties among them.
+static void halves_are_the_nearest(void** state) {
+  (void)state;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    const bool is_bfloat = seed % 2 == 0;
+    const int bits = is_bfloat ? 7 : 10, bias = is_bfloat ? 127 : 15;
+    float row[MOST];
+    uint8_t out[2 * MOST];
+    etx_weight_rounding_error error = {0, 0};
+    double signal = 0, noise = 0;
+    fill(seed, row, MOST);
+    for (size_t i = 0; i < MOST; ++i) {
+      row[i] = ldexpf(row[i], (int)(i % 44) - 30);
+      if (i % 8 == 0) {
+        row[i] = ldexpf((float)(int)(seed * 37 + i * 5), (int)i % 9 - 9);
+      }
+    }
+    etx_weight_round_half(row, MOST, is_bfloat, out, &error);
+    for (size_t i = 0; i < MOST; ++i) {
+      const double wanted = nearest_half(row[i], bits, 1 - bias);
+      const double found = half_of(out + 2 * i, bits, bias);
+      if (found != wanted) {
+        fail_msg("%a is %a, expected %a", (double)row[i], found, wanted);
+      }
+      signal += (double)row[i] * (double)row[i];
+      noise += ((double)row[i] - wanted) * ((double)row[i] - wanted);
+    }
+    assert_near(error.signal, signal);
+    assert_near(error.noise, noise);
+  }
+}
+
+// The last floats that are rounded to finite halves.
+static void the_largest_halves_are_finite(void** state) {
+  (void)state;
+  const float row[] = {ETX_WEIGHT_ROUNDING_LARGEST_F16,
+                       nextafterf(ETX_WEIGHT_ROUNDING_LARGEST_F16, INFINITY)};
+  const float wide[] = {ETX_WEIGHT_ROUNDING_LARGEST_BF16,
+                        nextafterf(ETX_WEIGHT_ROUNDING_LARGEST_BF16, INFINITY)};
+  etx_weight_rounding_error error = {0, 0};
+  uint8_t out[8];
+  etx_weight_round_half(row, 2, false, out, &error);
+  etx_weight_round_half(wide, 2, true, out + 4, &error);
+  const uint8_t wanted[] = {0xff, 0x7b, 0x00, 0x7c, 0x7f, 0x7f, 0x80, 0x7f};
+  assert_memory_equal(out, wanted, sizeof wanted);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(int8_is_within_half_a_step),
@@ -223,6 +289,8 @@ int main(void) {
       cmocka_unit_test(int4_is_not_rounded_a_second_time),
       cmocka_unit_test(int8_groups_are_not_rounded_a_second_time),
       cmocka_unit_test(extreme_numbers_are_rounded),
+      cmocka_unit_test(halves_are_the_nearest),
+      cmocka_unit_test(the_largest_halves_are_finite),
       cmocka_unit_test(golden_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

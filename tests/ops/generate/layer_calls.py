@@ -41,6 +41,21 @@ def mixed_linear(c, d):
            to or dtype, k + 3, (x.double().abs() @ real.abs().T).max().item())
 
 
+def half_weight_linear(c, d):
+    """A layer over float32 whose weight is stored as halves."""
+    m, n = d.shape(0, 2, 15), d.pick([d.int(1, 20), 40])
+    k = d.pick([d.int(1, 80), 64, 130])
+    x, w = d.lay(d.normal([*m, k])), d.normal([n, k], d.pick([F16, BF16]))
+    bias = d.normal([n]) if d.chance(0.5) else None
+    if d.chance(0.1):  # the other way round is refused
+        c.add(dict(input=x.to(w.dtype), weight=w.float(), bias=None))
+        return
+    y = x.double() @ w.double().T + (0 if bias is None else bias.double())
+    size = x.double().abs() @ w.double().abs().T
+    c.sums(dict(input=x, weight=w, bias=bias), y, F32, k + 3,
+           size.max().item() + 10 if size.numel() else 0.0)
+
+
 def rows_of(x):
     """Rows as int8 minus their zero point, and their scales."""
     s, z = PT.choose_qparams_per_token_asymmetric(x.float(), I8)
@@ -248,6 +263,7 @@ def quantized_moe(c, d):
 OPERATORS = {
     Q + "mixed_mm.out": mixed_mm,
     Q + "mixed_linear.out": mixed_linear,
+    "aten::linear.out": half_weight_linear,
     "fused::linear_w8": lambda c, d: linear(c, d, False, False),
     "fused::linear_w4g": lambda c, d: linear(c, d, False, True),
     "fused::linear_a8w8": lambda c, d: linear(c, d, True, False),

@@ -16,7 +16,8 @@ registers the operators.
 
 tests/data/ops/random_quantized holds what `--seed 1 --count 6 --most 1500`
 writes, but for recurrent layers: their tensors may be larger in
-tests/data/ops/recurrent.
+tests/data/ops/recurrent. Linear layers with weights of halves are in
+tests/data/ops/half_weights.
 """
 
 import math

@@ -182,6 +182,40 @@ static void dot_products_of_halves_are_bit_equal(void** state) {
   }
 }
 
+// Weights of halves beside float32, in rows of any length.
+static void dot_products_with_half_weights_are_bit_equal(void** state) {
+  static uint16_t halves[MOST * PITCH];
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    // Two bits of the exponent are cleared: all are numbers, in both types.
+    for (size_t i = 0; i < MOST * PITCH; ++i) {
+      halves[i] = (uint16_t)(test_random_bits() & 0xbbff);
+    }
+    etx_gemm_nt b = {.out = one,
+                     .out_row = PITCH,
+                     .left = left,
+                     .left_row = PITCH,
+                     .right = halves,
+                     .right_row = PITCH,
+                     .rows = (size_t)test_random_integer(0, 13),
+                     .columns = (size_t)test_random_integer(0, MOST),
+                     .count = (size_t)test_random_integer(16, PITCH)};
+    if (round % 4 == 0) b.rows = 1;
+    if (round % 2 == 0) {
+      etx_f32_microkernels_base.mixed_dots_bf16(&b);
+      b.out = other;
+      loops_of_64_bytes.mixed_dots_bf16(&b);
+    } else {
+      etx_f32_microkernels_base.mixed_dots_f16(&b);
+      b.out = other;
+      loops_of_64_bytes.mixed_dots_f16(&b);
+    }
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 static void small_products_are_bit_equal(void** state) {
   (void)state;
   test_random_start();
@@ -193,6 +227,7 @@ static void small_products_are_bit_equal(void** state) {
         .columns = (size_t)test_random_integer(1, 40),
         .inner = (size_t)test_random_integer(1, ETX_GEMM_SMALL_INNER),
         .dtype = ETX_DTYPE_FLOAT32,
+        .right_dtype = ETX_DTYPE_FLOAT32,
         .left = (const char*)left,
         .left_row = PITCH,
         .left_inner = 1,
@@ -629,6 +664,7 @@ int main(void) {
       cmocka_unit_test(attention_weights_are_bit_equal),
       cmocka_unit_test(dot_products_are_bit_equal),
       cmocka_unit_test(dot_products_of_halves_are_bit_equal),
+      cmocka_unit_test(dot_products_with_half_weights_are_bit_equal),
       cmocka_unit_test(small_products_are_bit_equal),
       cmocka_unit_test(row_transpositions_are_equal),
       cmocka_unit_test(row_copies_are_equal),

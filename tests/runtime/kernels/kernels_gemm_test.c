@@ -17,6 +17,19 @@
 // the reference computes them one by one, on processors that may be emulated.
 enum { ROUNDS = TEST_ROUNDS(400), MOST_WORK = 300000 };
 
+// Of right, and of everything else.
+typedef struct operand_types {
+  etx_dtype dtype, right;
+} operand_types;
+
+static const operand_types floats = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32};
+static const operand_types bfloats = {ETX_DTYPE_BFLOAT16, ETX_DTYPE_BFLOAT16};
+static const operand_types halves = {ETX_DTYPE_FLOAT16, ETX_DTYPE_FLOAT16};
+static const operand_types bfloat_weights = {ETX_DTYPE_FLOAT32,
+                                             ETX_DTYPE_BFLOAT16};
+static const operand_types half_weights = {ETX_DTYPE_FLOAT32,
+                                           ETX_DTYPE_FLOAT16};
+
 typedef struct gemm_operands {
   etx_gemm p;
   test_block left, right, added, out;
@@ -69,13 +82,15 @@ static size_t set_added_layout(etx_gemm* p, size_t gap) {
 }
 
 // Operands have any layout, or the layout of linear.
-static gemm_operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
-                                 size_t inner, bool is_linear) {
+static gemm_operands operands_of(operand_types types, size_t rows,
+                                 size_t columns, size_t inner, bool is_linear) {
+  const etx_dtype dtype = types.dtype;
   const size_t gap = test_random_bits() % 3;
   gemm_operands o = {.p = {.rows = rows,
                            .columns = columns,
                            .inner = inner,
                            .dtype = dtype,
+                           .right_dtype = types.right,
                            .left_row = (ptrdiff_t)(inner + gap),
                            .left_inner = 1,
                            .right_inner = 1,
@@ -94,7 +109,7 @@ static gemm_operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
     right = extent(inner, columns, columns + gap);
   }
   o.left = random_block(left, dtype);
-  o.right = random_block(right, dtype);
+  o.right = random_block(right, types.right);
   o.added = random_block(set_added_layout(&o.p, gap), dtype);
   o.out = random_block(extent(rows, columns, columns + gap), dtype);
   o.p.left = (const char*)o.left.bytes.data;
@@ -112,14 +127,14 @@ static gemm_operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
   return o;
 }
 
-static gemm_operands random_operands(etx_dtype dtype) {
+static gemm_operands random_operands(operand_types types) {
   size_t rows, columns, inner;
   do {
     rows = random_size(test_random_bits() % 4 == 0 ? 230 : 40);
     columns = random_size(140);
     inner = random_size(600);
   } while (rows * columns * inner > MOST_WORK);
-  return operands_of(dtype, rows, columns, inner, false);
+  return operands_of(types, rows, columns, inner, false);
 }
 
 static void end_operands(gemm_operands* o) {
@@ -144,12 +159,12 @@ static float left_at(const etx_gemm* p, size_t row, size_t k) {
 static float right_at(const etx_gemm* p, size_t k, size_t column) {
   if (p->has_panels) {
     const size_t panel = column / ETX_GEMM_PANEL;
-    return element(p->right, p->dtype,
+    return element(p->right, p->right_dtype,
                    (ptrdiff_t)((panel * p->inner + k) * ETX_GEMM_PANEL +
                                column % ETX_GEMM_PANEL));
   }
   return element(
-      p->right, p->dtype,
+      p->right, p->right_dtype,
       (ptrdiff_t)k * p->right_inner + (ptrdiff_t)column * p->right_column);
 }
 
@@ -258,10 +273,10 @@ static void check_operands(gemm_operands o) {
   end_operands(&o);
 }
 
-static void check_rounds(etx_dtype dtype, int rounds) {
+static void check_rounds(operand_types types, int rounds) {
   test_random_start();
   for (int round = 0; round < rounds; ++round) {
-    check_operands(random_operands(dtype));
+    check_operands(random_operands(types));
   }
 }
 
@@ -275,8 +290,8 @@ static void products_with_rows_as_lanes_have_the_same_bits(void** state) {
   (void)state;
   test_random_start();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-    check_operands(operands_of(ETX_DTYPE_FLOAT32, sizes[i][0], sizes[i][1],
-                               sizes[i][2], true));
+    check_operands(
+        operands_of(floats, sizes[i][0], sizes[i][1], sizes[i][2], true));
   }
 }
 
@@ -288,8 +303,8 @@ static void small_products_have_the_same_bits(void** state) {
     const size_t rows = (size_t)test_random_integer(1, 10);
     const size_t columns = (size_t)test_random_integer(1, 36);
     const size_t inner = (size_t)test_random_integer(1, 18);
-    check_operands(operands_of(ETX_DTYPE_FLOAT32, rows, columns, inner,
-                               test_random_bits() % 2 == 0));
+    check_operands(
+        operands_of(floats, rows, columns, inner, test_random_bits() % 2 == 0));
   }
 }
 
@@ -307,7 +322,7 @@ static void panels_have_the_bits_of_their_order(void** state) {
     const size_t drawn[] = {random_size(40), 16 * random_size(9),
                             random_size(100)};
     if (i >= SIZES) s = drawn;
-    gemm_operands o = operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], true);
+    gemm_operands o = operands_of(floats, s[0], s[1], s[2], true);
     assert_true(test_block_end(&o.right));
     o.right = random_block(s[1] * s[2], ETX_DTYPE_FLOAT32);
     o.p.right = (const char*)o.right.bytes.data;
@@ -319,13 +334,15 @@ static void panels_have_the_bits_of_their_order(void** state) {
 
 static void floats_have_the_bits_of_their_order(void** state) {
   (void)state;
-  check_rounds(ETX_DTYPE_FLOAT32, ROUNDS);
+  check_rounds(floats, ROUNDS);
 }
 
 static void half_products_are_summed_in_float32(void** state) {
   (void)state;
-  check_rounds(ETX_DTYPE_FLOAT16, ROUNDS / 4);
-  check_rounds(ETX_DTYPE_BFLOAT16, ROUNDS / 4);
+  check_rounds(halves, ROUNDS / 4);
+  check_rounds(bfloats, ROUNDS / 4);
+  check_rounds(half_weights, ROUNDS / 4);
+  check_rounds(bfloat_weights, ROUNDS / 4);
 }
 
 // Dot products of halves (gemm.c) with more columns or rows than are rounded at
@@ -340,8 +357,10 @@ static void dots_of_halves_have_the_bits_of_their_order(void** state) {
   test_random_start();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     const size_t* s = sizes[i];
-    check_operands(operands_of(ETX_DTYPE_BFLOAT16, s[0], s[1], s[2], true));
-    check_operands(operands_of(ETX_DTYPE_FLOAT16, s[0], s[1], s[2], true));
+    check_operands(operands_of(bfloats, s[0], s[1], s[2], true));
+    check_operands(operands_of(halves, s[0], s[1], s[2], true));
+    check_operands(operands_of(bfloat_weights, s[0], s[1], s[2], true));
+    check_operands(operands_of(half_weights, s[0], s[1], s[2], i % 2 == 0));
   }
 }
 
@@ -356,8 +375,45 @@ static void blocks_of_halves_have_the_bits_of_their_order(void** state) {
   test_random_start();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     const size_t* s = sizes[i];
-    check_operands(operands_of(ETX_DTYPE_BFLOAT16, s[0], s[1], s[2], i > 3));
-    check_operands(operands_of(ETX_DTYPE_FLOAT16, s[0], s[1], s[2], true));
+    check_operands(operands_of(bfloats, s[0], s[1], s[2], i > 3));
+    check_operands(operands_of(halves, s[0], s[1], s[2], true));
+    check_operands(operands_of(bfloat_weights, s[0], s[1], s[2], true));
+    check_operands(operands_of(half_weights, s[0], s[1], s[2], i % 2 == 0));
+  }
+}
+
+// A weight of halves gives the bits of its expansion to float32.
+static void half_weights_have_the_bits_of_floats(void** state) {
+  static const size_t sizes[][3] = {{1, 200, 1000}, {12, 90, 33}, {13, 40, 64},
+                                    {5, 70, 15},    {3, 3, 3},    {70, 8, 40}};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; ++i) {
+    const size_t* s = sizes[i / 2];
+    const size_t count = s[0] * s[1];
+    const operand_types types = i % 2 == 0 ? half_weights : bfloat_weights;
+    gemm_operands o = operands_of(types, s[0], s[1], s[2], true);
+    const etx_parallel parallel = {.parallel_for = run_tasks,
+                                   .thread_count = 3,
+                                   .instruction_set = ETX_SET_ANY};
+    o.p.out_row = (ptrdiff_t)s[1];
+    run_product(&o.p, &parallel);
+    const size_t elements = o.right.bytes.size / sizeof(uint16_t);
+    test_block wide = test_block_new(elements * sizeof(float), sizeof(float));
+    test_block out = test_block_new(count * sizeof(float), sizeof(float));
+    for (size_t k = 0; k < elements; ++k) {
+      ((float*)(void*)wide.bytes.data)[k] =
+          element(o.p.right, types.right, (ptrdiff_t)k);
+    }
+    etx_gemm p = o.p;
+    p.right = (const char*)wide.bytes.data;
+    p.right_dtype = ETX_DTYPE_FLOAT32;
+    p.out = (char*)out.bytes.data;
+    run_product(&p, &parallel);
+    assert_memory_equal(p.out, o.p.out, count * sizeof(float));
+    assert_true(test_block_end(&wide));
+    assert_true(test_block_end(&out));
+    end_operands(&o);
   }
 }
 
@@ -375,6 +431,7 @@ static void check_every_half(etx_dtype dtype, etx_instruction_set set) {
                       .columns = COUNT,
                       .inner = INNER,
                       .dtype = dtype,
+                      .right_dtype = dtype,
                       .left = (const char*)left,
                       .left_row = INNER,
                       .left_inner = 1,
@@ -434,6 +491,7 @@ static void steps_are_rounded_once(void** state) {
                   .columns = 1,
                   .inner = (size_t)test_random_integer(1, INNER),
                   .dtype = ETX_DTYPE_FLOAT32,
+                  .right_dtype = ETX_DTYPE_FLOAT32,
                   .left = (const char*)left,
                   .left_inner = 1,
                   .left_row = INNER,
@@ -481,6 +539,7 @@ int main(void) {
       cmocka_unit_test(half_products_are_summed_in_float32),
       cmocka_unit_test(dots_of_halves_have_the_bits_of_their_order),
       cmocka_unit_test(blocks_of_halves_have_the_bits_of_their_order),
+      cmocka_unit_test(half_weights_have_the_bits_of_floats),
       cmocka_unit_test(every_half_is_expanded_exactly),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(an_instruction_set_limit_selects_the_widest_set_below),

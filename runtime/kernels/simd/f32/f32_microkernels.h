@@ -78,10 +78,9 @@ typedef void (*etx_gemm_microkernel)(const etx_gemm_block* block);
 // 4, and so on. Dot products of fewer than 16 elements are one sum in order.
 //
 // Left and right are float32, or both of the half type of the loop (left is
-// float32 in half_dots). Halves are
-// expanded to float32, which is exact, and the sums stay in float32: their bits
-// are those of the expanded operands. Loops of halves need at least 16
-// elements.
+// float32 in half_dots and mixed_dots). Halves are expanded to float32, which
+// is exact, and the sums stay in float32: their bits are those of the expanded
+// operands. Loops of halves need at least 16 elements.
 typedef struct etx_gemm_nt {
   float* out;
   ptrdiff_t out_row;  // strides in elements
@@ -117,6 +116,9 @@ typedef struct etx_f32_microkernels {
   etx_gemm_nt_loop dots;
   etx_gemm_nt_loop dots_bf16;
   etx_gemm_nt_loop dots_f16;
+  // float32 with weights of halves.
+  etx_gemm_nt_loop mixed_dots_bf16;
+  etx_gemm_nt_loop mixed_dots_f16;
   // Rows of halves beside float32, read as stored. Dots have a multiple of 16
   // elements. Sums have a panel whose lanes are contiguous;
   // they prefetch nothing.

@@ -106,6 +106,17 @@
 #define NAME(x) x##_bf16
 #define LOAD(x, from) ((x) = etx_f32_vec_of_bfloats(from))
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef NAME
+//   @mixed_dots_bf16  float32 x bfloat16 | GEMM NT with weights as stored
+//     (gemm_nt_dots_template.h) | {BLOCK_ROWS} x {DOT_COLUMNS} dot products
+#define NAME(x) mixed_##x##_bf16
+#define LEFT_T float
+#define LOAD_LEFT(x, from) memcpy(&(x), (from), VECTOR_BYTES)
+#include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef LOAD_LEFT
+#undef LEFT_T
+#undef NAME
+#define NAME(x) x##_bf16
 //   @half_dots_bf16  float32 x bfloat16 | dot products with rows as stored
 //     (half_rows_template.h) | {HALF_DOT_ROWS} rows
 //   @half_sums_bf16  float32 x bfloat16 | weighted sums of rows as stored
@@ -119,6 +130,17 @@
 #define NAME(x) x##_f16
 #define LOAD(x, from) ((x) = etx_f32_vec_of_halves(from))
 #include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef NAME
+//   @mixed_dots_f16  float32 x float16 | GEMM NT with weights as stored
+//     (gemm_nt_dots_template.h) | {BLOCK_ROWS} x {DOT_COLUMNS} dot products
+#define NAME(x) mixed_##x##_f16
+#define LEFT_T float
+#define LOAD_LEFT(x, from) memcpy(&(x), (from), VECTOR_BYTES)
+#include "runtime/kernels/simd/f32/gemm_nt_dots_template.h"
+#undef LOAD_LEFT
+#undef LEFT_T
+#undef NAME
+#define NAME(x) x##_f16
 //   @half_dots_f16  float32 x float16 | dot products with rows as stored
 //     (half_rows_template.h) | {HALF_DOT_ROWS} rows
 //   @half_sums_f16  float32 x float16 | weighted sums of rows as stored
@@ -188,6 +210,12 @@
         ETX_IF_LOOP(ETX_LOOP_f32_dots_f16,                                    \
                     (ETX_HAS_DTYPE(FLOAT16) ? ETX_DTYPE_BIT(FLOAT16) : 0u),   \
                     dots_f16),                                                \
+        ETX_IF_LOOP(ETX_LOOP_f32_mixed_dots_bf16,                             \
+                    (ETX_HAS_DTYPE(BFLOAT16) ? ETX_DTYPE_BIT(BFLOAT16) : 0u), \
+                    mixed_dots_bf16),                                         \
+        ETX_IF_LOOP(ETX_LOOP_f32_mixed_dots_f16,                              \
+                    (ETX_HAS_DTYPE(FLOAT16) ? ETX_DTYPE_BIT(FLOAT16) : 0u),   \
+                    mixed_dots_f16),                                          \
         ETX_IF_LOOP(ETX_LOOP_f32_half_dots_bf16,                              \
                     (ETX_HAS_DTYPE(BFLOAT16) ? ETX_DTYPE_BIT(BFLOAT16) : 0u), \
                     half_dots_bf16),                                          \

@@ -14,7 +14,8 @@ struct etx_chain;
 
 typedef struct etx_gemm {
   size_t rows, columns, inner;  // [rows, inner] * [inner, columns]
-  etx_dtype dtype;              // type of all three operands
+  etx_dtype dtype;              // of left, what is added and the result
+  etx_dtype right_dtype;        // the same, or a half type beside float32
   const char* left;
   ptrdiff_t left_row, left_inner;  // strides in elements
   const char* right;

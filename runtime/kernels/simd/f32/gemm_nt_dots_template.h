@@ -5,6 +5,7 @@
 //   T                       required  type of an element in memory
 //   NAME(x)                 required  name of a function for the type
 //   LOAD(x, from)           required  loads a vector of elements as float32
+//   LEFT_T, LOAD_LEFT       optional  the same of left, if its type is another
 //   LOAD_FIRST(x, from, n)  optional  loads the first n elements of a vector;
 //                                     the others are zeros and are not read
 //   VECTOR_BYTES            required  bytes of a vector register: 16, 32 or 64
@@ -20,6 +21,15 @@
 #if !defined(T) || !defined(NAME) || !defined(LOAD) || \
     !defined(VECTOR_BYTES) || !defined(BLOCK_ROWS) || !defined(DOT_COLUMNS)
 #error "this header needs the macros of its table"
+#endif
+
+#ifdef LEFT_T
+#define LEFT_REST NAME(gemm_nt_left_rest)
+#else
+#define LEFT_T T
+#define LOAD_LEFT(x, from) LOAD(x, from)
+#define LEFT_REST NAME(gemm_nt_rest)
+#define LEFT_IS_T
 #endif
 
 // Elements in the memory of a float, and in a line of the cache.
@@ -38,8 +48,8 @@ typedef struct NAME(gemm_nt_tile) {
   size_t apart, columns;
 } NAME(gemm_nt_tile);
 
-static inline const T* NAME(left_at)(const etx_gemm_nt* b, size_t row) {
-  return (const T*)b->left + (ptrdiff_t)row * b->left_row;
+static inline const LEFT_T* NAME(left_at)(const etx_gemm_nt* b, size_t row) {
+  return (const LEFT_T*)b->left + (ptrdiff_t)row * b->left_row;
 }
 
 static inline const T* NAME(right_at)(const etx_gemm_nt* b, size_t column) {
@@ -59,7 +69,7 @@ static inline NAME(gemm_nt_tile)
 
 // Adds the next step to each of `rows` times `columns` dot products.
 static inline __attribute__((always_inline)) void NAME(gemm_nt_step)(
-    const T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
+    const LEFT_T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
     size_t rows, size_t columns,
     etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
   ETX_UNROLLED
@@ -74,7 +84,7 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_step)(
     ETX_UNROLLED
     for (size_t i = 0; i < rows; ++i) {
       etx_f32_vec x;
-      LOAD(x, left + (ptrdiff_t)i * left_row + at);
+      LOAD_LEFT(x, left + (ptrdiff_t)i * left_row + at);
       if (columns > 1) ETX_F32_KEEP(x);
       ETX_UNROLLED
       for (size_t j = 0; j < columns; ++j) {
@@ -88,7 +98,7 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_step)(
 
 // Adds the last step, of `count` elements. The others are zeros.
 static inline __attribute__((always_inline)) void NAME(gemm_nt_last_step)(
-    const T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
+    const LEFT_T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
     size_t rows, size_t columns, size_t count,
     etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
   etx_f32_vec y[GEMM_NT_MAX_COLUMNS];
@@ -120,13 +130,27 @@ static inline void NAME(gemm_nt_rest)(const T* from, ptrdiff_t row, size_t rows,
   }
 }
 
+#ifndef LEFT_IS_T
+static inline void NAME(gemm_nt_left_rest)(const LEFT_T* from, ptrdiff_t row,
+                                           size_t rows, size_t count,
+                                           LEFT_T out[][GEMM_NT_LANES]) {
+  memset(out, 0, rows * GEMM_NT_LANES * sizeof(LEFT_T));
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t k = 0; k < count; ++k) {
+      out[i][k] = from[(ptrdiff_t)i * row + (ptrdiff_t)k];
+    }
+  }
+}
+#endif
+
 // Adds the last step, of `count` elements. The others are zeros.
 static inline __attribute__((always_inline)) void NAME(gemm_nt_last_step)(
-    const T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
+    const LEFT_T* left, ptrdiff_t left_row, const T* right, ptrdiff_t right_row,
     size_t rows, size_t columns, size_t count,
     etx_f32_vec sums[][GEMM_NT_MAX_COLUMNS][DOT_PARTS]) {
-  T x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES], y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
-  NAME(gemm_nt_rest)(left, left_row, rows, count, x);
+  LEFT_T x[GEMM_NT_MAX_ROWS][GEMM_NT_LANES];
+  T y[GEMM_NT_MAX_COLUMNS][GEMM_NT_LANES];
+  LEFT_REST(left, left_row, rows, count, x);
   NAME(gemm_nt_rest)(right, right_row, columns, count, y);
   NAME(gemm_nt_step)
   (x[0], GEMM_NT_LANES, y[0], GEMM_NT_LANES, rows, columns, sums);
@@ -187,7 +211,7 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_block)(
     const NAME(gemm_nt_tile) * t, size_t row, size_t column, size_t rows,
     size_t columns, bool asks) {
   const etx_gemm_nt* b = t->b;
-  const T* left = NAME(left_at)(b, row);
+  const LEFT_T* left = NAME(left_at)(b, row);
   const T* right = t->right + (ptrdiff_t)column * t->right_row;
   etx_f32_vec sums[GEMM_NT_MAX_ROWS][GEMM_NT_MAX_COLUMNS][DOT_PARTS] = {
       {{{0}}}};
@@ -280,7 +304,12 @@ static void NAME(gemm_nt_tile_run)(const NAME(gemm_nt_tile) * t) {
 #endif
 }
 
-#if VECTOR_BYTES == 64
+// Builds for size have no code of its own for one row of mixed types.
+#if VECTOR_BYTES == 64 && (defined(LEFT_IS_T) || !defined(__OPTIMIZE_SIZE__))
+#define HAS_ONE_ROW
+#endif
+
+#ifdef HAS_ONE_ROW
 
 // One row (GEMV) times sixteen columns: `side` columns that are `apart` from
 // each other, and the columns that follow each of them. Sixteen sums are
@@ -289,7 +318,7 @@ static inline __attribute__((always_inline)) void NAME(gemm_nt_sixteen)(
     const etx_gemm_nt* b, size_t column, size_t apart, size_t side, bool asks) {
   const size_t follow = 16 / side;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
-  const T* left = NAME(left_at)(b, 0);
+  const LEFT_T* left = NAME(left_at)(b, 0);
   const T* right = NAME(right_at)(b, column);
   const size_t whole = b->count - b->count % GEMM_NT_LANES;
   etx_f32_vec all[16];
@@ -425,6 +454,7 @@ static void NAME(dots)(const etx_gemm_nt* b) {
                            .columns = b->columns,
                            .inner = b->count,
                            .dtype = ETX_DTYPE_FLOAT32,
+                           .right_dtype = ETX_DTYPE_FLOAT32,
                            .left = (const char*)b->left,
                            .left_row = b->left_row,
                            .left_inner = 1,
@@ -436,7 +466,7 @@ static void NAME(dots)(const etx_gemm_nt* b) {
     return;
   }
 #endif
-#if VECTOR_BYTES == 64
+#ifdef HAS_ONE_ROW
   etx_gemm_nt rest = *b;
 #ifdef TYPE_HAS_SHORT_DOTS
   if (gemm_nt_is_near(b) && b->count % GEMM_NT_LANES == 0) {
@@ -481,5 +511,12 @@ static void NAME(dots)(const etx_gemm_nt* b) {
   }
 }
 
+#ifdef LEFT_IS_T
+#undef LEFT_IS_T
+#undef LOAD_LEFT
+#undef LEFT_T
+#endif
+#undef LEFT_REST
+#undef HAS_ONE_ROW
 #undef PER_FLOAT
 #undef LINE

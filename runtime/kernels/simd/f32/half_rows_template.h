@@ -1,7 +1,7 @@
 // Products of float32 with rows of halves as they are stored, for attention of
 // a few queries: each row is read once, and registers expand it. The sums have
 // the order, and so the bits, of those over expanded rows. Include after
-// gemm_nt_template.h.
+// gemm_nt_template.h, and gemm_nt_dots_template.h for NAME(mixed_dots).
 //
 //   T              required  type of an element in memory
 //   NAME(x)        required  name of a function for the type
@@ -11,6 +11,13 @@
 #if !defined(T) || !defined(NAME) || !defined(LOAD) || !defined(VECTOR_BYTES)
 #error "this header needs the macros of its table"
 #endif
+
+#ifdef __OPTIMIZE_SIZE__
+
+// The dots of products are a little slower, and take any number of elements.
+static void NAME(half_dots)(const etx_gemm_nt* b) { NAME(mixed_dots)(b); }
+
+#else
 
 // Adds the products of `rows` rows of float32 with one of halves.
 static inline __attribute__((always_inline)) void NAME(half_dot)(
@@ -81,6 +88,8 @@ static void NAME(half_dots)(const etx_gemm_nt* b) {
   }
   for (; row < b->rows; ++row) NAME(half_dots_of)(b, row, 1, b->count);
 }
+
+#endif
 
 // The sums of `rows` rows in `vecs` vectors from `lane` on.
 static inline __attribute__((always_inline)) void NAME(half_sums_of)(

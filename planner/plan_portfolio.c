@@ -160,7 +160,8 @@ static uint64_t proved_bytes(const portfolio* self, const part_solver* r) {
   if (r->part.is_coarse) return r->part.bound_bytes;
   const uint64_t bytes = r->goal.low * r->part.unit;
   const uint64_t padding = etx_plan_granularity(self->problem) - 1;
-  const uint64_t proved = bytes > padding ? bytes - padding : 0;
+  // A part has at least one unit, which is at least the smallest alignment.
+  const uint64_t proved = ETX_ALWAYS(bytes > padding) ? bytes - padding : 0;
   return proved > r->part.bound_bytes ? proved : r->part.bound_bytes;
 }
 
@@ -402,5 +403,5 @@ size_t etx_plan_needed(const etx_plan_problem* problem) {
   if (problem->block_count > ETX_PLAN_MAX_BLOCKS) return SIZE_MAX;
   bool fits = take(&self);
   fits &= count_all(&self);
-  return fits ? counter.peak_bytes : SIZE_MAX;
+  return ETX_NEVER_IF_WIDE(!fits) ? SIZE_MAX : counter.peak_bytes;
 }

@@ -1,5 +1,6 @@
 #include "planner/algorithms/free_list.h"
 
+#include "format/base/reachability.h"
 #include "planner/problem/plan_workspace.h"
 
 // The largest number of holes of a class that are compared to find the smallest
@@ -86,7 +87,8 @@ void etx_free_list_start(etx_free_list* holes, uint32_t* offsets) {
 // The first class at or above `class` that has holes, or the number of classes.
 static uint32_t next_class(const etx_free_list* holes, uint32_t class) {
   uint32_t word = class / WORD_BITS;
-  if (class >= ETX_FREE_LIST_CLASSES) return ETX_FREE_LIST_CLASSES;
+  // Blocks and holes have fewer than 2^31 units, whose classes come before.
+  if (ETX_NEVER(class >= ETX_FREE_LIST_CLASSES)) return ETX_FREE_LIST_CLASSES;
   uint64_t bits = holes->used[word] & (UINT64_MAX << (class % WORD_BITS));
   while (bits == 0) {
     if (++word == ETX_FREE_LIST_CLASSES / WORD_BITS) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/problem/plan_sort.h"
 #include "planner/problem/plan_workspace.h"
 
@@ -102,7 +103,7 @@ static bool take_slab_levels(etx_arena* work, size_t count,
     LINE = 64
   };
   uint32_t* words = NULL;
-  if (count > (SIZE_MAX - LINE) / WORDS) return false;
+  if (ETX_NEVER_IF_WIDE(count > (SIZE_MAX - LINE) / WORDS)) return false;
   if (!etx_plan_take_u32(work, count * WORDS + LINE / sizeof *words, &words)) {
     return false;
   }

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/algorithms/plan_algorithm.h"
 #include "planner/algorithms/interval_index.h"
 #include "planner/problem/section_cover.h"
@@ -63,7 +64,7 @@ typedef struct skyline {
 static bool take_plateaus(etx_arena* work, size_t count, plateau** out) {
   enum { WORDS = sizeof(plateau) / sizeof(uint32_t) };
   uint32_t* words = NULL;
-  if (count > SIZE_MAX / WORDS) return false;
+  if (ETX_NEVER_IF_WIDE(count > SIZE_MAX / WORDS)) return false;
   if (!etx_plan_take_u32(work, count * WORDS, &words)) return false;
   void* const start = words;
   *out = start;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/memories/memory_choice.h"
 #include "planner/memories/memory_fill.h"
 #include "planner/problem/plan_bound.h"
@@ -356,8 +357,7 @@ static etx_status no_plan(const memories_planner* p) {
   uint64_t sum = 0;
   ETX_TRY(etx_plan_bound(p->given->problem, p->work, &bound));
   for (size_t i = 0; i < p->given->memory_count; ++i) {
-    const uint64_t capacity = p->given->memories[i].capacity;
-    sum = capacity > UINT64_MAX - sum ? UINT64_MAX : sum + capacity;
+    sum += p->given->memories[i].capacity;  // less than the sizes of all blocks
   }
   return etx_diag_fail(p->diag, ETX_BAD_PLAN,
                        "no plan within the capacities of the memories was "
@@ -408,5 +408,5 @@ size_t etx_plan_memories_needed(const etx_plan_memories_problem* problem) {
   const size_t choosing = counter.peak_bytes - own;
   const size_t most = planning > choosing ? planning : choosing;
   fits &= most <= SIZE_MAX - own - ETX_ARENA_ALIGNMENT;
-  return fits ? own + most + ETX_ARENA_ALIGNMENT : SIZE_MAX;
+  return ETX_NEVER_IF_WIDE(!fits) ? SIZE_MAX : own + most + ETX_ARENA_ALIGNMENT;
 }

@@ -89,7 +89,8 @@ bool etx_canonical_plan_read(etx_canonical_plan* plan,
   plan->limit = part->limit;
   for (uint32_t b = 0; b < plan->block_count; ++b) {
     plan->alignment[b] = etx_plan_partition_align(part, b, 1);
-    if (plan->alignment[b] > widest_alignment) return false;
+    // The unit was chosen so that no block with its padding has more units.
+    if (ETX_NEVER(plan->alignment[b] > widest_alignment)) return false;
   }
   fill_sets(plan);
   return true;

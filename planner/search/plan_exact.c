@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/search/plan_search.h"
 
 enum {
@@ -191,7 +192,8 @@ etx_status etx_plan_exact_run(const etx_plan_partition* part,
   }
   if (!etx_plan_search_take(&h.search, part, work)) return ETX_OUT_OF_MEMORY;
   if (work->counting) return ETX_OK;
-  if (!etx_canonical_plan_read(&h.search.plan, part)) return ETX_UNSUPPORTED;
+  const bool is_read = etx_canonical_plan_read(&h.search.plan, part);
+  if (ETX_NEVER(!is_read)) return ETX_UNSUPPORTED;  // compared above
   h.low = goal->enough;
   if (goal->best == ETX_PLAN_CEILING) find_any(&h);
   if (part->problem->capacity == 0) {
@@ -200,8 +202,6 @@ etx_status etx_plan_exact_run(const etx_plan_partition* part,
     search_capacity(&h);
   }
   // Bounds in coarse units are not valid in bytes.
-  if (!part->is_coarse && h.low > goal->enough && h.low > goal->low) {
-    goal->low = h.low;
-  }
+  if (!part->is_coarse && h.low > goal->enough) goal->low = h.low;
   return h.has_found ? ETX_OK : ETX_NOT_FOUND;
 }

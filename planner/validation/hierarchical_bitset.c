@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "format/base/reachability.h"
 #include "planner/problem/plan_workspace.h"
 
 enum { WORD_BITS = 64 };
@@ -81,7 +82,8 @@ size_t etx_hierarchical_bitset_next(const etx_hierarchical_bitset* set,
 
 size_t etx_hierarchical_bitset_previous(const etx_hierarchical_bitset* set,
                                         size_t number) {
-  for (size_t level = 0; level < set->level_count; ++level) {
+  // The topmost level has one word.
+  for (size_t level = 0; ETX_ALWAYS(level < set->level_count); ++level) {
     const size_t word = number / WORD_BITS;
     const uint64_t found = set->levels[level][word] &
                            (UINT64_MAX >> (WORD_BITS - 1 - number % WORD_BITS));

@@ -234,6 +234,28 @@ static void fixed_blocks_stay_in_gaps(void** state) {
   free(solution.offsets);
 }
 
+// Fixed blocks from the highest one down, all above the bound: no order of the
+// others is left to try.
+static void fixed_blocks_alone_stay_as_they_are(void** state) {
+  (void)state;
+  etx_plan_block blocks[] = {block_of(0, 10, 10), block_of(0, 10, 10)};
+  blocks[0].fixed = 100;
+  blocks[1].fixed = 50;
+  const etx_plan_problem problem = problem_of(blocks, 2);
+  const etx_plan_gap gap = {0, 3, 6};
+  etx_plan_solution solution;
+  etx_arena work;
+  static uint8_t memory[1 << 14];
+  plan(&problem, &solution);
+  etx_arena_init(&work, memory, sizeof memory);
+  assert_int_equal(etx_plan_gaps_apply(&problem, &gap, 1, &work, &solution),
+                   ETX_OK);
+  assert_int_equal(solution.offsets[0], 100);
+  assert_int_equal(solution.offsets[1], 50);
+  assert_int_equal(solution.arena_bytes, 110);
+  free(solution.offsets);
+}
+
 static void no_blocks_have_no_gaps(void** state) {
   (void)state;
   const etx_plan_problem problem = problem_of(NULL, 0);
@@ -273,6 +295,7 @@ int main(void) {
       cmocka_unit_test(without_gaps_nothing_changes),
       cmocka_unit_test(no_blocks_have_no_gaps),
       cmocka_unit_test(fixed_blocks_stay_in_gaps),
+      cmocka_unit_test(fixed_blocks_alone_stay_as_they_are),
       cmocka_unit_test(plans_are_valid_and_never_larger),
       cmocka_unit_test(the_bound_lies_below_the_best_plan),
       cmocka_unit_test(too_many_blocks_keep_their_plan),

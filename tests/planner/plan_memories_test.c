@@ -227,6 +227,23 @@ static void memories_that_are_too_small_are_refused(void** state) {
   assert_int_equal(solve_memories(&given), ETX_UNSUPPORTED);
 }
 
+// A memory may have nearly all bytes that there are.
+static void a_memory_of_any_size_takes_all(void** state) {
+  (void)state;
+  for (uint32_t b = 0; b < 3; ++b) {
+    blocks[b] = block_of(0, 2, 24 + b);
+    blocks[b].alignment = 16;
+    traffic[b] = 1;
+  }
+  const etx_plan_problem problem = problem_of(blocks, 3);
+  const etx_plan_memory_limit limits[] = {{UINT64_MAX - 1, 1}, {1000, 2}};
+  const etx_plan_memories_problem given = {&problem, traffic, limits, 2};
+  assert_int_equal(solve_memories(&given), ETX_OK);
+  check_plan(&given);
+  assert_int_equal(made.solution.cost, 3);
+  for (uint32_t b = 0; b < 3; ++b) assert_int_equal(made.memories[b], 0);
+}
+
 // Limits within which no sum overflows, and what lies behind them.
 static void problems_outside_the_limits_are_refused(void** state) {
   (void)state;
@@ -325,6 +342,7 @@ int main(void) {
       cmocka_unit_test(small_plans_are_near_the_cheapest),
       cmocka_unit_test(larger_plans_are_valid),
       cmocka_unit_test(memories_that_are_too_small_are_refused),
+      cmocka_unit_test(a_memory_of_any_size_takes_all),
       cmocka_unit_test(problems_outside_the_limits_are_refused),
       cmocka_unit_test(the_largest_traffic_goes_to_the_fastest_memory),
       cmocka_unit_test(a_cost_beyond_64_bits_is_the_largest),

@@ -3,6 +3,7 @@
 #include "plan_fixture.h"
 
 #include "planner/plan_portfolio.h"
+#include "tests/support/assert_message.h"
 
 // Calls `check` for each algorithm and for all together (NULL).
 static void for_every_algorithm(void (*check)(const char* algorithm)) {
@@ -191,6 +192,29 @@ static void check_empty_fixed(const char* algorithm) {
 static void the_arena_reaches_fixed_blocks_without_bytes(void** state) {
   (void)state;
   for_every_algorithm(check_empty_fixed);
+}
+
+// One block behind another takes more units than offsets may have; other
+// algorithms use the same bytes for all.
+static void naive_gives_up_above_the_largest_offset(void** state) {
+  (void)state;
+  enum { COUNT = 9 };
+  etx_plan_block blocks[COUNT];
+  etx_plan_solution solution;
+  etx_diag diag;
+  const uint64_t size = (UINT64_C(1) << 28) - 1;
+  for (uint32_t b = 0; b < COUNT; ++b) {
+    blocks[b] = block_of(b, b + 1, size);
+    blocks[b].alignment = b == 0 ? 1 : 2;
+  }
+  const etx_plan_problem problem = problem_of(blocks, COUNT);
+  assert_int_equal(solve(&problem, "naive", &solution, &diag), ETX_BAD_PLAN);
+  assert_true(test_message_has(&diag, "planner 'naive' found no plan"));
+  free(solution.offsets);
+  assert_int_equal(solve(&problem, NULL, &solution, &diag), ETX_OK);
+  assert_true(is_valid(&problem, &solution));
+  assert_int_equal(solution.arena_bytes, size);
+  free(solution.offsets);
 }
 
 static void greedy_reuses_the_smallest_gap_that_fits(void** state) {
@@ -485,6 +509,7 @@ int main(void) {
       cmocka_unit_test(huge_sizes_have_a_bound_that_holds),
       cmocka_unit_test(small_blocks_may_be_aligned_widely),
       cmocka_unit_test(small_blocks_may_be_fixed_far_up),
+      cmocka_unit_test(naive_gives_up_above_the_largest_offset),
       cmocka_unit_test(the_arena_reaches_fixed_blocks_without_bytes),
       cmocka_unit_test(greedy_reuses_the_smallest_gap_that_fits),
       cmocka_unit_test(greedy_places_longer_lifetimes_first_among_equals),

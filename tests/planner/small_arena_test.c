@@ -127,13 +127,19 @@ static void so_does_the_validator(void** state) {
 
 static void so_does_a_plan_for_several_memories(void** state) {
   (void)state;
+  static const etx_plan_memory_limit limits[][3] = {
+      {{300, 1}, {700, 3}, {UINT64_MAX, 20}},
+      {{101, 1}, {213, 2}, {UINT64_MAX, 20}},
+      {{UINT64_MAX, 1}, {700, 3}, {300, 20}},
+      {{50, 1}, {70, 3}, {90, 20}}};  // too small
   draw_blocks(11, false);
-  etx_plan_problem problem = problem_of(blocks, COUNT);
-  problem.steps = STEPS;
-  const etx_plan_memory_limit limits[] = {{300, 1}, {700, 3}, {UINT64_MAX, 20}};
-  const etx_plan_memories_problem given = {&problem, traffic, limits, 3};
-  const small_solver solver = {solve_memories, &given, NULL};
-  assert_true(try_sizes(&solver, etx_plan_memories_needed(&given)) > 5);
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; ++i) {
+    etx_plan_problem problem = problem_of(blocks, COUNT);
+    problem.steps = STEPS;
+    const etx_plan_memories_problem given = {&problem, traffic, limits[i], 3};
+    const small_solver solver = {solve_memories, &given, NULL};
+    assert_true(try_sizes(&solver, etx_plan_memories_needed(&given)) > 5);
+  }
 }
 
 // ---- parts of the planner by themselves ----

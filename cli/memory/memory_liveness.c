@@ -120,7 +120,6 @@ static etx_status find_written(liveness* l) {
   }
   pending[0] = l->is_reached[0] = true;
   for (uint32_t b = 0; b < l->blocks.count;) {
-    uint32_t next[2];
     uint32_t back = b + 1;
     if (pending[b]) {
       pending[b] = false;
@@ -129,15 +128,17 @@ static etx_status find_written(liveness* l) {
         if (l->uses->accesses[t].is_write)
           add(l->set, l->uses->accesses[t].storage);
       }
-      const size_t count = etx_verify_successors(l->m, &l->blocks, b, next);
-      for (size_t i = 0; i < count; ++i) {
-        const bool has_changed = merge(l, l->written, next[i]);
-        if (next[i] == l->blocks.count) continue;
-        if (has_changed || !l->is_reached[next[i]]) {
-          pending[next[i]] = true;
-          if (next[i] < back) back = next[i];
+      etx_verify_ways ways;
+      etx_verify_successors(l->m, &l->blocks, b, &ways);
+      for (size_t i = 0; i < ways.count; ++i) {
+        const uint32_t next = ways.next[i];
+        const bool has_changed = merge(l, l->written, next);
+        if (next == l->blocks.count) continue;
+        if (has_changed || !l->is_reached[next]) {
+          pending[next] = true;
+          if (next < back) back = next;
         }
-        l->is_reached[next[i]] = true;
+        l->is_reached[next] = true;
       }
     }
     b = back;
@@ -147,12 +148,12 @@ static etx_status find_written(liveness* l) {
 
 // Loads the set of storages that are needed at the end of block `b`.
 static void load_end(liveness* l, uint32_t b) {
-  uint32_t next[2];
-  const size_t count = etx_verify_successors(l->m, &l->blocks, b, next);
-  load(l, l->needed, next[0]);
-  if (count < 2) return;
+  etx_verify_ways ways;
+  etx_verify_successors(l->m, &l->blocks, b, &ways);
+  load(l, l->needed, ways.next[0]);
+  if (ways.count < 2) return;
   for (size_t w = 0; w < l->words; ++w) {
-    l->set[w] |= l->needed[next[1] * l->words + w];
+    l->set[w] |= l->needed[ways.next[1] * l->words + w];
   }
 }
 

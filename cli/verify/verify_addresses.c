@@ -225,7 +225,8 @@ static void resolve_parent(etx_verify_method* m, uint32_t v) {
 // Resolves parents before their views, and refuses cycles.
 static etx_status resolve_parents(etx_verify_method* m) {
   enum { NEW, ON_PATH, DONE };
-  uint8_t* const marks = etx_verify_arena_take(m->memory, m->value_count, 1);
+  uint8_t* const marks =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof *marks);
   uint32_t* const path =
       etx_verify_arena_take(m->memory, m->value_count, sizeof *path);
   if (marks == NULL || path == NULL) return ETX_OUT_OF_MEMORY;

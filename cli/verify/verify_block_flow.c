@@ -64,7 +64,9 @@ static uint32_t first_of(uint32_t* parents, uint32_t at) {
 }
 
 // Joins values that a view row ties together, and numbers the sets that have
-// memory in arena 1. A view without memory of its own belongs to its parent.
+// memory in arena 1. A view without memory of its own belongs to its parent. A
+// view that an instruction sets up has no block, so the runtime would move a
+// value that is a part of it away from it.
 static etx_status find_blocks(etx_verify_block_flow* f, const bool* is_view) {
   etx_verify_method* const m = f->m;
   uint32_t* const parents =
@@ -76,7 +78,15 @@ static etx_status find_blocks(etx_verify_block_flow* f, const bool* is_view) {
   const size_t rows = etx_blob_view_count(m->blob, m->blob_method);
   for (size_t i = 0; i < rows; ++i) {
     const etx_blob_view row = etx_blob_view_at(m->blob, m->blob_method, i);
-    if (is_view[row.value] || is_view[row.base]) continue;
+    if (is_view[row.value]) continue;
+    if (is_view[row.base]) {
+      if (!is_in_scratch(m, row.value)) continue;
+      return etx_verify_refuse(
+          m,
+          "value '%u' is a view of value '%u', which an instruction sets up, "
+          "but has memory in arena 1, which moves on its own",
+          (uint64_t)row.value, (uint64_t)row.base);
+    }
     parents[first_of(parents, row.value)] = first_of(parents, row.base);
   }
   for (uint32_t v = 0; v < m->value_count; ++v)
@@ -151,12 +161,12 @@ static etx_status find_written(etx_verify_block_flow* f,
   for (bool is_news = true; is_news;) {
     is_news = false;
     for (uint32_t b = 0; b < f->basic.count; ++b) {
-      uint32_t next[2];
       memcpy(now, f->written + b * f->words, f->words * sizeof *now);
       write_basic_block(f, effects, b, now);
-      const size_t count = etx_verify_successors(m, &f->basic, b, next);
-      for (size_t i = 0; i < count; ++i) {
-        is_news |= unite(f->written + next[i] * f->words, now, f->words);
+      etx_verify_ways ways;
+      etx_verify_successors(m, &f->basic, b, &ways);
+      for (size_t i = 0; i < ways.count; ++i) {
+        is_news |= unite(f->written + ways.next[i] * f->words, now, f->words);
       }
     }
   }
@@ -172,22 +182,15 @@ static void add_live(const etx_verify_block_flow* f, uint32_t value,
   add(live, f->m->values[value].top);
 }
 
-// True if the write defines all bytes of the value. A value that is made of
-// parts is never written as a whole.
-static bool defines(const etx_verify_method* m,
-                    const etx_verify_access* write) {
-  const etx_verify_value* const v = &m->values[write->value];
-  return !write->updates && v->top == write->value && v->part_count == 0;
-}
-
 void etx_verify_live_before(const etx_verify_block_flow* f,
                             const etx_verify_effects* e, uint64_t* live) {
   if (e->rebound != ETX_VERIFY_NONE && has(live, e->rebound)) {
     take_away(live, e->rebound);
     add_live(f, e->rebound_from, live);
   }
+  // A view is not in the set: a write to it leaves its parent live.
   for (size_t i = 0; i < e->write_count; ++i) {
-    if (defines(f->m, &e->writes[i])) take_away(live, e->writes[i].value);
+    if (!e->writes[i].updates) take_away(live, e->writes[i].value);
   }
   for (size_t i = 0; i < e->write_count; ++i) {
     if (e->writes[i].updates) add_live(f, e->writes[i].value, live);
@@ -229,8 +232,7 @@ static etx_status find_live(etx_verify_block_flow* f,
   uint64_t* const starts =
       etx_verify_arena_take(m->memory, (count + 1) * words, sizeof *starts);
   uint64_t* const now = etx_verify_arena_take(m->memory, words, sizeof *now);
-  f->live =
-      etx_verify_arena_take(m->memory, (count + 1) * words, sizeof *f->live);
+  f->live = etx_verify_arena_take(m->memory, count * words, sizeof *f->live);
   if (starts == NULL || now == NULL || f->live == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
@@ -238,10 +240,10 @@ static etx_status find_live(etx_verify_block_flow* f,
   for (bool is_news = true; is_news;) {
     is_news = false;
     for (uint32_t b = (uint32_t)count; b-- > 0;) {
-      uint32_t next[2];
-      const size_t ways = etx_verify_successors(m, &f->basic, b, next);
-      for (size_t i = 0; i < ways; ++i) {
-        unite(f->live + b * words, starts + next[i] * words, words);
+      etx_verify_ways ways;
+      etx_verify_successors(m, &f->basic, b, &ways);
+      for (size_t i = 0; i < ways.count; ++i) {
+        unite(f->live + b * words, starts + ways.next[i] * words, words);
       }
       memcpy(now, f->live + b * words, words * sizeof *now);
       live_at_start(f, effects, b, now);
@@ -256,7 +258,8 @@ etx_status etx_verify_block_flow_find(etx_verify_method* m,
   etx_verify_effects effects;
   memset(out, 0, sizeof *out);
   out->m = m;
-  bool* const is_view = etx_verify_arena_take(m->memory, m->value_count, 1);
+  bool* const is_view =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof *is_view);
   if (is_view == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_verify_effects_init(&effects, m));
   find_views(m, &effects, is_view);

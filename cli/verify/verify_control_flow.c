@@ -2,7 +2,8 @@
 
 etx_status etx_verify_find_varying(const etx_verify_method* m,
                                    bool** out_varies) {
-  bool* const varies = etx_verify_arena_take(m->memory, m->value_count, 1);
+  bool* const varies =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof *varies);
   const size_t inputs = etx_pte_input_count(&m->plan);
   if (varies == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < inputs; ++i) {
@@ -26,9 +27,8 @@ etx_status etx_verify_find_varying(const etx_verify_method* m,
 static etx_status take_blocks(const etx_verify_method* m,
                               etx_verify_basic_blocks* blocks) {
   const size_t count = m->step_count;
-  blocks->count = 0;
   blocks->first =
-      etx_verify_arena_take(m->memory, count + 2, sizeof *blocks->first);
+      etx_verify_arena_take(m->memory, count + 1, sizeof *blocks->first);
   blocks->block_of =
       etx_verify_arena_take(m->memory, count + 1, sizeof *blocks->block_of);
   return blocks->first == NULL || blocks->block_of == NULL ? ETX_OUT_OF_MEMORY
@@ -39,6 +39,7 @@ etx_status etx_verify_find_basic_blocks(const etx_verify_method* m,
                                         etx_verify_basic_blocks* out_blocks) {
   etx_verify_basic_blocks* const b = out_blocks;
   const size_t count = m->step_count;
+  size_t used = 0;
   bool* const starts =
       etx_verify_arena_take(m->memory, count + 1, sizeof *starts);
   if (starts == NULL) return ETX_OUT_OF_MEMORY;
@@ -51,11 +52,12 @@ etx_status etx_verify_find_basic_blocks(const etx_verify_method* m,
     starts[s + 1] = true;
   }
   for (size_t s = 0; s < count; ++s) {
-    if (starts[s]) b->first[b->count++] = (uint32_t)s;
-    b->block_of[s] = (uint32_t)(b->count - 1);
+    if (starts[s]) b->first[used++] = (uint32_t)s;
+    b->block_of[s] = (uint32_t)(used - 1);
   }
-  b->first[b->count] = (uint32_t)count;
-  b->block_of[count] = (uint32_t)b->count;
+  b->first[used] = (uint32_t)count;
+  b->block_of[count] = (uint32_t)used;
+  b->count = used;
   return ETX_OK;
 }
 
@@ -71,20 +73,20 @@ static bool is_decided(const etx_verify_method* m,
   return true;
 }
 
-size_t etx_verify_successors(const etx_verify_method* m,
-                             const etx_verify_basic_blocks* blocks,
-                             uint32_t block, uint32_t next[2]) {
+void etx_verify_successors(const etx_verify_method* m,
+                           const etx_verify_basic_blocks* blocks,
+                           uint32_t block, etx_verify_ways* out_ways) {
   const uint32_t last = blocks->first[block + 1] - 1;
   const etx_verify_step* const step = &m->steps[last];
-  bool condition = true;
-  next[0] = block + 1;
-  if (step->instruction.kind != ETX_PTE_JUMP_FALSE_CALL) return 1;
-  next[1] = blocks->block_of[step->target];
-  if (is_decided(m, blocks, step, &condition)) {
-    if (!condition) next[0] = next[1];
-    return 1;
+  bool condition;
+  *out_ways = (etx_verify_ways){.next = {block + 1}, .count = 1};
+  if (step->instruction.kind != ETX_PTE_JUMP_FALSE_CALL) return;
+  const uint32_t target = blocks->block_of[step->target];
+  if (!is_decided(m, blocks, step, &condition)) {
+    *out_ways = (etx_verify_ways){.next = {block + 1, target}, .count = 2};
+  } else if (!condition) {
+    *out_ways = (etx_verify_ways){.next = {target}, .count = 1};
   }
-  return next[1] == next[0] ? 1 : 2;
 }
 
 // ---- endless loops ----
@@ -106,11 +108,12 @@ static etx_status list_ways(const etx_verify_method* m,
   if (lists->first == NULL || lists->next == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i <= b->count; ++i) lists->first[i] = ETX_VERIFY_NONE;
   for (uint32_t block = 0; block < b->count; ++block) {
-    uint32_t to[2];
-    const size_t count = etx_verify_successors(m, b, block, to);
-    for (uint32_t way = 0; way < count; ++way) {
-      lists->next[2 * block + way] = lists->first[to[way]];
-      lists->first[to[way]] = 2 * block + way;
+    etx_verify_ways ways;
+    etx_verify_successors(m, b, block, &ways);
+    for (uint32_t way = 0; way < ways.count; ++way) {
+      const uint32_t to = ways.next[way];
+      lists->next[2 * block + way] = lists->first[to];
+      lists->first[to] = 2 * block + way;
     }
   }
   return ETX_OK;
@@ -121,7 +124,7 @@ static etx_status mark_ending(const etx_verify_method* m,
                               const etx_verify_basic_blocks* b, bool* ends) {
   way_lists lists;
   uint32_t* const open =
-      etx_verify_arena_take(m->memory, b->count + 1, sizeof *open);
+      etx_verify_arena_take(m->memory, b->count, sizeof *open);
   size_t open_count = 0;
   if (open == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(list_ways(m, b, &lists));
@@ -142,11 +145,11 @@ static etx_status mark_ending(const etx_verify_method* m,
 static etx_status refuse_endless(const etx_verify_method* m,
                                  const etx_verify_basic_blocks* b,
                                  uint32_t block) {
-  uint32_t to[2];
-  size_t count = etx_verify_successors(m, b, block, to);
-  while (to[count - 1] > block) {
-    block = to[0];
-    count = etx_verify_successors(m, b, block, to);
+  etx_verify_ways ways;
+  etx_verify_successors(m, b, block, &ways);
+  while (ways.next[ways.count - 1] > block) {
+    block = ways.next[0];
+    etx_verify_successors(m, b, block, &ways);
   }
   const uint32_t jump = b->first[block + 1] - 1;
   return etx_verify_at(
@@ -159,7 +162,8 @@ static etx_status refuse_endless(const etx_verify_method* m,
 
 etx_status etx_verify_every_loop_ends(const etx_verify_method* m,
                                       const etx_verify_basic_blocks* blocks) {
-  bool* const ends = etx_verify_arena_take(m->memory, blocks->count + 1, 1);
+  bool* const ends =
+      etx_verify_arena_take(m->memory, blocks->count, sizeof *ends);
   if (ends == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(mark_ending(m, blocks, ends));
   for (uint32_t block = 0; block < blocks->count; ++block) {

@@ -257,7 +257,6 @@ static etx_status run_blocks(dataflow* f) {
   if (pending == NULL) return ETX_OUT_OF_MEMORY;
   pending[0] = flow_into(f, 0);
   for (uint32_t block = 0; block < f->blocks.count;) {
-    uint32_t next[2];
     uint32_t back = block + 1;
     if (!pending[block]) {
       ++block;
@@ -265,13 +264,15 @@ static etx_status run_blocks(dataflow* f) {
     }
     pending[block] = false;
     ETX_TRY(run_block(f, block));
-    const size_t count = etx_verify_successors(f->m, &f->blocks, block, next);
-    for (size_t i = 0; i < count; ++i) {
-      if (next[i] == f->blocks.count) {
+    etx_verify_ways ways;
+    etx_verify_successors(f->m, &f->blocks, block, &ways);
+    for (size_t i = 0; i < ways.count; ++i) {
+      const uint32_t next = ways.next[i];
+      if (next == f->blocks.count) {
         ETX_TRY(leave(f));
-      } else if (flow_into(f, next[i])) {
-        pending[next[i]] = true;
-        if (next[i] < back) back = next[i];
+      } else if (flow_into(f, next)) {
+        pending[next] = true;
+        if (next < back) back = next;
       }
     }
     block = back;
@@ -294,7 +295,6 @@ static etx_status discover_states(dataflow* f) {
   for (size_t s = 0; s < f->m->step_count; ++s) ETX_TRY(run_step(f, s));
   const etx_status status = leave(f);
   f->discovers = false;
-  f->was_written = NULL;
   etx_verify_valid_values_clear(&f->valid);
   return status;
 }

@@ -68,7 +68,7 @@ static etx_status read_own(etx_verify_method* m) {
   }
   const etx_text text = {(const char*)data.data, data.size};
   const size_t needed = etx_own_list_needed(text);
-  void* const memory = etx_verify_arena_take(m->memory, needed, 1);
+  void* const memory = etx_verify_arena_take(m->memory, needed, sizeof(char));
   etx_arena arena;
   if (memory == NULL) return ETX_OUT_OF_MEMORY;
   etx_arena_init(&arena, memory, needed);
@@ -216,7 +216,6 @@ static etx_status add_argument(effect_reader* r, const etx_argument* argument,
     }
     case ETX_ARGUMENT_TENSORS:
     case ETX_ARGUMENT_OPTIONAL_TENSORS:
-      r->seen_tensor = true;
       if (value.kind != ETX_PTE_TENSOR_LIST &&
           value.kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
         return refuse_argument(r, index, "is not a list of tensors");

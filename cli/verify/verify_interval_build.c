@@ -1,7 +1,6 @@
 // Builds the interval tree: cuts values into pieces and sorts them by start.
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/verify/verify_interval_tree.h"
 
@@ -103,7 +102,6 @@ static void order_pieces(etx_verify_interval_tree* tree) {
 
 etx_status etx_verify_interval_tree_init(etx_verify_interval_tree* tree,
                                          const etx_verify_method* m) {
-  memset(tree, 0, sizeof *tree);
   tree->m = m;
   const size_t most = 2 * m->value_count + m->range_count + 1;
   cut* const cuts = etx_verify_arena_take(m->memory, most, sizeof *cuts);

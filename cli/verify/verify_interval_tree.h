@@ -35,7 +35,7 @@ typedef struct etx_verify_interval_tree {
 } etx_verify_interval_tree;
 
 // Builds the tree with no valid piece. The possible ranges of all values of `m`
-// must be known.
+// must be known. All bytes of `tree` have to be zero.
 ETX_MUST_USE etx_status etx_verify_interval_tree_init(
     etx_verify_interval_tree* tree, const etx_verify_method* m);
 

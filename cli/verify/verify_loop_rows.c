@@ -7,8 +7,8 @@
 // from best to worse: no row is written yet, all written rows are valid, one is
 // lost. Where paths join the worse state counts, so the analysis ends. Writing
 // a row while one is lost is an error. The list starts again without rows when
-// control leaves the innermost loop that fills it, so an outer loop may use its
-// bytes in between.
+// control leaves the innermost loop around all copies into it, so an outer loop
+// may use its bytes in between.
 
 #include "cli/verify/verify_internal.h"
 
@@ -24,7 +24,8 @@ typedef struct loop_rows {
   etx_verify_effects effects;
   etx_verify_basic_blocks blocks;
   uint8_t* states;       // by block: the rows_state at its start
-  bool* pending;         // by block: its start state has changed
+  bool* pending;         // by block: its start state has changed; none has
+                         // when a proof ends
   uint32_t list;         // the value that is analysed
   uint32_t first_block;  // of the loop that fills it
   uint32_t last_block;
@@ -35,6 +36,10 @@ typedef struct loop_rows {
 
 static bool is_row_copy(const etx_verify_step* step) {
   return step->op != NULL && step->op->id == ETX_OP_et_copy_index_tensor;
+}
+
+static bool is_row_copy_into(const etx_verify_step* step, uint32_t list) {
+  return is_row_copy(step) && (uint32_t)step->instruction.arguments[0] == list;
 }
 
 // True if a write goes to a view of the list: no row is lost.
@@ -78,47 +83,50 @@ static bool is_inside(const loop_rows* r, uint32_t block) {
 
 static etx_status run_block(loop_rows* r, uint32_t block, uint32_t* back) {
   uint8_t state = r->states[block];
-  uint32_t next[2];
   const uint32_t end = r->blocks.first[block + 1];
   for (uint32_t s = r->blocks.first[block]; s < end; ++s) {
     ETX_TRY(run_step(r, s, &state));
   }
   r->step_count += end - r->blocks.first[block];
-  const size_t count = etx_verify_successors(r->m, &r->blocks, block, next);
-  for (size_t i = 0; i < count; ++i) {
+  etx_verify_ways ways;
+  etx_verify_successors(r->m, &r->blocks, block, &ways);
+  for (size_t i = 0; i < ways.count; ++i) {
+    const uint32_t next = ways.next[i];
     const uint8_t after =
-        is_inside(r, block) && is_inside(r, next[i]) ? state : ROWS_NONE;
-    if (next[i] == r->blocks.count || after <= r->states[next[i]]) continue;
-    r->states[next[i]] = after;
-    r->pending[next[i]] = true;
-    if (next[i] < *back) *back = next[i];
+        is_inside(r, block) && is_inside(r, next) ? state : ROWS_NONE;
+    if (next == r->blocks.count || after <= r->states[next]) continue;
+    r->states[next] = after;
+    r->pending[next] = true;
+    if (next < *back) *back = next;
   }
   return ETX_OK;
 }
 
-// Finds the innermost loop around `step`: the shortest range of steps with a
-// jump at its end back to its start. Without a loop it is the whole method.
-static void find_loop(loop_rows* r, uint32_t step) {
+// Finds the innermost loop around all copies into the list, the first of which
+// is step `first`: the shortest range of steps with a jump at its end back to
+// its start. Without a loop it is the whole method.
+static void find_loop(loop_rows* r, uint32_t first) {
   uint32_t shortest = UINT32_MAX;
+  uint32_t last = first;
+  for (uint32_t s = first; s < r->m->step_count; ++s) {
+    if (is_row_copy_into(&r->m->steps[s], r->list)) last = s;
+  }
   r->first_block = 0;
   r->last_block = (uint32_t)r->blocks.count - 1;
-  for (uint32_t s = step; s < r->m->step_count; ++s) {
+  for (uint32_t s = last; s < r->m->step_count; ++s) {
     const etx_verify_step* const at = &r->m->steps[s];
     if (at->instruction.kind != ETX_PTE_JUMP_FALSE_CALL) continue;
-    if (at->target > step || s - at->target >= shortest) continue;
+    if (at->target > first || s - at->target >= shortest) continue;
     shortest = s - at->target;
     r->first_block = r->blocks.block_of[at->target];
     r->last_block = r->blocks.block_of[s];
   }
 }
 
-static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t step) {
+static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t first) {
   r->list = list;
-  find_loop(r, step);
-  for (size_t b = 0; b < r->blocks.count; ++b) {
-    r->states[b] = ROWS_UNREACHED;
-    r->pending[b] = false;
-  }
+  find_loop(r, first);
+  for (size_t b = 0; b < r->blocks.count; ++b) r->states[b] = ROWS_UNREACHED;
   r->states[0] = ROWS_NONE;
   r->pending[0] = true;
   for (uint32_t b = 0; b < r->blocks.count;) {
@@ -140,7 +148,8 @@ static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t step) {
 
 etx_status etx_verify_loop_rows(const etx_verify_method* m) {
   loop_rows r = {.m = m};
-  bool* const is_seen = etx_verify_arena_take(m->memory, m->value_count, 1);
+  bool* const is_seen =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof *is_seen);
   if (is_seen == NULL) return ETX_OUT_OF_MEMORY;
   for (uint32_t s = 0; s < m->step_count; ++s) {
     if (!is_row_copy(&m->steps[s])) continue;
@@ -150,8 +159,10 @@ etx_status etx_verify_loop_rows(const etx_verify_method* m) {
     if (r.states == NULL) {
       ETX_TRY(etx_verify_effects_init(&r.effects, m));
       ETX_TRY(etx_verify_find_basic_blocks(m, &r.blocks));
-      r.states = etx_verify_arena_take(m->memory, r.blocks.count, 1);
-      r.pending = etx_verify_arena_take(m->memory, r.blocks.count, 1);
+      r.states =
+          etx_verify_arena_take(m->memory, r.blocks.count, sizeof *r.states);
+      r.pending =
+          etx_verify_arena_take(m->memory, r.blocks.count, sizeof *r.pending);
     }
     if (r.states == NULL || r.pending == NULL) return ETX_OUT_OF_MEMORY;
     ETX_TRY(prove_list(&r, list, s));

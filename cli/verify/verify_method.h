@@ -155,6 +155,12 @@ typedef struct etx_verify_basic_blocks {
   bool* varies;        // by value: see etx_verify_find_varying
 } etx_verify_basic_blocks;
 
+// The blocks that may follow another one.
+typedef struct etx_verify_ways {
+  uint32_t next[2];
+  size_t count;  // 1 or 2
+} etx_verify_ways;
+
 // verify_addresses
 
 // Selects method `index` of `pte`, without tables yet. `blob` is NULL for a
@@ -188,12 +194,11 @@ void etx_verify_effects_again(const etx_verify_method* m, size_t index,
 // Splits the steps into basic blocks: at jumps and at their targets.
 ETX_MUST_USE etx_status etx_verify_find_basic_blocks(
     const etx_verify_method* m, etx_verify_basic_blocks* out_blocks);
-// Writes the successors of `block` to `next` and returns their number, 1 or 2.
-// `blocks->count` stands for the end of the method. A jump with a constant
-// condition has one successor.
-size_t etx_verify_successors(const etx_verify_method* m,
-                             const etx_verify_basic_blocks* blocks,
-                             uint32_t block, uint32_t next[2]);
+// The successors of `block`; two may be the same. `blocks->count` stands for
+// the end of the method. A jump with a constant condition has one successor.
+void etx_verify_successors(const etx_verify_method* m,
+                           const etx_verify_basic_blocks* blocks,
+                           uint32_t block, etx_verify_ways* out_ways);
 // Proves that every step can reach the end of the method. ETX_BAD_FILE: there
 // is a loop that nothing leaves.
 ETX_MUST_USE etx_status etx_verify_every_loop_ends(

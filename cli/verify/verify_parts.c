@@ -107,9 +107,9 @@ bool etx_verify_is_joined(const etx_verify_method* m, size_t step) {
 typedef struct part_finder {
   etx_verify_method* m;
   etx_verify_effects effects;
-  bool* is_used;   // by value: an earlier step reads, writes or makes it
-  bool* is_taken;  // by place in a chain: a part is there. Each value has two
-                   // places: its first part, and the part behind it
+  bool* is_used;      // by value: an earlier step reads, writes or makes it
+  bool* is_begun;     // by value: its first part is known
+  bool* is_followed;  // by part: the part behind it is known
 } part_finder;
 
 static void note_uses(part_finder* f) {
@@ -126,7 +126,7 @@ static void note_uses(part_finder* f) {
 // one of the same whole.
 static bool takes_place(part_finder* f, uint32_t whole, uint32_t behind) {
   const bool is_first = behind == 0;
-  bool* const at = &f->is_taken[is_first ? 2 * whole : 2 * (behind - 1) + 1];
+  bool* const at = is_first ? &f->is_begun[whole] : &f->is_followed[behind - 1];
   if (*at || (!is_first && f->m->values[behind - 1].whole != whole + 1)) {
     return false;
   }
@@ -205,9 +205,12 @@ etx_status etx_verify_find_parts(etx_verify_method* m) {
   part_finder f = {.m = m};
   if (has_jumps(m)) return ETX_OK;
   f.is_used = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
-  f.is_taken =
-      etx_verify_arena_take(m->memory, 2 * m->value_count, sizeof *f.is_taken);
-  if (f.is_used == NULL || f.is_taken == NULL) return ETX_OUT_OF_MEMORY;
+  f.is_begun = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
+  f.is_followed =
+      etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
+  if (f.is_used == NULL || f.is_begun == NULL || f.is_followed == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
   ETX_TRY(etx_verify_effects_init(&f.effects, m));
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_op* const op = m->steps[s].op;

@@ -12,7 +12,6 @@ typedef struct shape_check {
   const etx_verify_method* m;
   const etx_verify_step* step;
   const bool* varies;  // by value: a number that some instruction writes
-  size_t output;       // outputs sized so far
 } shape_check;
 
 static etx_pte_value value_at(const shape_check* s, size_t argument) {
@@ -180,7 +179,6 @@ static etx_status check_output(void* context, size_t index,
                                const etx_shape* shape) {
   shape_check* const s = context;
   const uint32_t v = output_at(s, index);
-  s->output = index + 1;
   if (v == ETX_VERIFY_NONE) {
     return etx_verify_refuse(s->m, "the call lacks output '%z'", index);
   }
@@ -215,7 +213,6 @@ static etx_status check_call(shape_check* s) {
   call.integer = integer_at;
   call.real = real_at;
   call.output = check_output;
-  s->output = 0;
   const etx_status status = etx_shape_infer(&call);
   if (status == ETX_OK || status == ETX_BAD_PLAN) return status;
   // Other exporters may use forms of an operator that the rule does not know.
@@ -227,7 +224,7 @@ etx_status etx_verify_shapes(const etx_verify_method* m) {
   bool* varies = NULL;
   ETX_TRY(etx_verify_find_varying(m, &varies));
   for (size_t i = 0; i < m->step_count; ++i) {
-    shape_check s = {m, &m->steps[i], varies, 0};
+    shape_check s = {m, &m->steps[i], varies};
     if (!is_checkable(&s)) continue;
     const etx_status status = check_call(&s);
     if (status != ETX_OK) return etx_verify_at(m, i, status);

@@ -1,4 +1,3 @@
-#include "format/memory_table/memory_table.h"
 #include "cli/verify/verify_state.h"
 
 #include <stdlib.h>
@@ -34,16 +33,15 @@ static etx_status check_planned(const etx_verify_method* m,
                                 const etx_verify_program_state* program,
                                 uint32_t v, const etx_pte_tensor* tensor) {
   const etx_verify_value* const value = &m->values[v];
-  const uint32_t most = program->memory_count > 1
-                            ? etx_memory_arena_of(program->memory_count - 1)
-                            : ETX_MEMORY_STATE;
-  if (tensor->memory_id == 0 || tensor->memory_id > most) {
+  // etx_memory_table_open has refused arenas of no memory.
+  if (tensor->memory_id == 0 ||
+      (tensor->memory_id > ETX_MEMORY_STATE && program->memory_count <= 1)) {
     return etx_verify_refuse(m,
-                             "value '%u' is in arena '%u', expected %u "
-                             "(state), or %u to %u (scratch)",
+                             "value '%u' is in arena '%u', expected %u (state) "
+                             "or %u (scratch)",
                              (uint64_t)v, (uint64_t)tensor->memory_id,
                              (uint64_t)ETX_MEMORY_STATE,
-                             (uint64_t)ETX_MEMORY_SCRATCH, (uint64_t)most);
+                             (uint64_t)ETX_MEMORY_SCRATCH);
   }
   const bool is_named = tensor->name.size > 0;
   const bool is_in_state = tensor->memory_id == ETX_MEMORY_STATE;
@@ -127,17 +125,16 @@ static etx_status collect_outputs(const etx_verify_method* m,
     const etx_blob_output output =
         etx_blob_output_at(m->blob, m->blob_method, i);
     const etx_verify_value* const value = &m->values[v];
-    if (value->storage == ETX_VERIFY_STORAGE_NONE) continue;
+    if (value->storage != ETX_VERIFY_STORAGE_PLANNED) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
-    const bool is_scratch = value->storage == ETX_VERIFY_STORAGE_PLANNED &&
-                            tensor.memory_id != ETX_MEMORY_STATE;
-    if (output.lifetime == ETX_LIFETIME_STATE && is_scratch) {
+    if (tensor.memory_id == ETX_MEMORY_STATE) continue;
+    if (output.lifetime == ETX_LIFETIME_STATE) {
       return etx_verify_refuse(m,
                                "output '%t' is in scratch, expected a state or "
                                "a constant",
                                output.name);
     }
-    if (output.lifetime != ETX_LIFETIME_STABLE || !is_scratch) continue;
+    if (output.lifetime != ETX_LIFETIME_STABLE) continue;
     const etx_verify_persistent_tensor kept = persistent_of(m, v, &tensor);
     ETX_TRY(append(program->memory, &program->outputs, &program->output_count,
                    &program->output_capacity, &kept));

@@ -115,16 +115,15 @@ static bool find_in_blob(const etx_blob* blob, etx_text name,
   return false;
 }
 
-// For a stock file: any tensor with this name. etx_verify_states has checked
-// that all of them agree.
+// For a stock file: any tensor with this name, without its elements.
+// etx_verify_states has checked that all of them agree.
 static bool find_in_methods(const etx_verify_program_state* p, etx_text name,
                             state_extent* out_state) {
   for (size_t i = 0; i < p->state_count; ++i) {
     const etx_verify_persistent_tensor* const state = &p->states[i];
     if (!etx_text_equal(state->name, name)) continue;
-    out_state->offset = state->range.start;
-    out_state->bytes = state->range.end - state->range.start;
-    out_state->elements = 0;
+    *out_state = (state_extent){.offset = state->range.start,
+                                .bytes = state->range.end - state->range.start};
     return true;
   }
   return false;

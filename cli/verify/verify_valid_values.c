@@ -199,7 +199,6 @@ void etx_verify_value_invalidate(etx_verify_valid_values* valid, uint32_t value,
 
 etx_status etx_verify_valid_values_init(etx_verify_valid_values* valid,
                                         const etx_verify_method* m) {
-  memset(valid, 0, sizeof *valid);
   valid->m = m;
   valid->overwriters = etx_verify_arena_take(m->memory, m->value_count,
                                              sizeof *valid->overwriters);

@@ -19,7 +19,7 @@ typedef struct etx_verify_valid_values {
   bool joins;  // writes of the present step keep the parts of what they write
 } etx_verify_valid_values;
 
-// Starts without valid values.
+// Starts without valid values. All bytes of `valid` have to be zero.
 ETX_MUST_USE etx_status etx_verify_valid_values_init(
     etx_verify_valid_values* valid, const etx_verify_method* m);
 

@@ -73,6 +73,24 @@ static void a_result_may_be_another_name_of_what_is_changed(void** state) {
   }
 }
 
+// The result is the changed argument itself, which keeps its own place.
+static void a_result_may_be_what_is_changed(void** state) {
+  (void)state;
+  for (uint64_t at = 8; at <= 16; at += 8) {
+    test_program* const p = start(64).p;
+    const int x = borrowed_input(p), a = four_at(p, at), y = four_at(p, 32);
+    relu(p, x, a);
+    copy_onto(p, a, x);
+    relu(p, a, y);
+    test_output(p, y, "y");
+    if (at == 16) {
+      accept(p);
+    } else {
+      refuse(p, "value '1' is at offset 8, expected a multiple of 16");
+    }
+  }
+}
+
 // More tensors than an operator has arguments.
 static void a_list_may_be_long(void** state) {
   (void)state;
@@ -82,10 +100,30 @@ static void a_list_may_be_long(void** state) {
   int items[COUNT];
   for (int i = 0; i < COUNT; ++i) items[i] = x;
   const int y = test_scratch(p, F32, SIZES(4 * COUNT), 0);
+  relu(p, x, four_at(p, 16 * COUNT));
   test_call(p, "aten::cat", "out",
             ARGS(test_tensors(p, items, COUNT), test_int(p, 0), y, y));
   test_output(p, y, "y");
   accept(p);
+}
+
+// Value 0 is the first of a list.
+static void every_tensor_of_a_list_is_read(void** state) {
+  (void)state;
+  for (int written = 0; written < 2; ++written) {
+    test_program* const p = start(64).p;
+    const int a = four_at(p, 0), x = borrowed_input(p);
+    const int y = test_scratch(p, F32, SIZES(8), 32);
+    if (written) relu(p, x, a);
+    test_call(p, "aten::cat", "out",
+              ARGS(test_tensors(p, ARGS(a, x)), test_int(p, 0), y, y));
+    test_output(p, y, "y");
+    if (written) {
+      accept(p);
+    } else {
+      refuse(p, "reads value '0', but nothing has written it");
+    }
+  }
 }
 
 // ---- moves ----
@@ -182,6 +220,7 @@ static void a_result_takes_the_bytes_of_equal_elements(void** state) {
   refuse(sum_over(SIZES(8), SIZES(4), false), refusal);
   refuse(sum_over(SIZES(4, 1), SIZES(2, 2), false), refusal);
   refuse(sum_over(SIZES(2, 2), SIZES(4), false), refusal);
+  refuse(sum_over(SIZES(1, 2, 1), SIZES(1, 1, 2), false), refusal);
   refuse(sum_over(SIZES(1, 4), SIZES(4, 4), false), refusal);
 }
 
@@ -531,6 +570,48 @@ static void a_call_without_arguments_lets_nothing_vary(void** state) {
   close_guess(&f);
 }
 
+// The sizes of the first argument alone are used, and it alone may have the
+// bytes of the result.
+static void only_the_first_argument_of_a_copy_is_not_read(void** state) {
+  (void)state;
+  for (int unwritten = 0; unwritten < 2; ++unwritten) {
+    test_program* const p = start(64).p;
+    const int x = borrowed_input(p);
+    const int none = four_at(p, 0), y = four_at(p, 16);
+    test_call(p, "aten::copy", "out",
+              ARGS(unwritten ? x : none, unwritten ? none : x,
+                   test_bool(p, false), y, y));
+    test_output(p, y, "y");
+    if (unwritten) {
+      refuse(p, "an instruction reads value '1', but nothing has written it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void only_the_first_argument_of_an_update_may_be_in_place(void** state) {
+  (void)state;
+  for (int second = 0; second < 2; ++second) {
+    test_program* const p = start(64).p;
+    const int x = borrowed_input(p);
+    const int at =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(4)), "at");
+    const int self = four_at(p, 0), source = four_at(p, 16);
+    const int y = four_at(p, second ? 16 : 0);
+    relu(p, x, self);
+    relu(p, x, source);
+    test_call(p, "aten::scatter", "src_out",
+              ARGS(self, test_int(p, 0), at, source, y, y));
+    test_output(p, y, "y");
+    if (second) {
+      refuse(p, "value");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_argument_has_the_kind_that_its_operator_takes),
@@ -558,6 +639,10 @@ int main(void) {
       cmocka_unit_test(
           an_unknown_call_reads_all_and_writes_what_is_no_constant),
       cmocka_unit_test(a_call_without_arguments_lets_nothing_vary),
+      cmocka_unit_test(only_the_first_argument_of_a_copy_is_not_read),
+      cmocka_unit_test(only_the_first_argument_of_an_update_may_be_in_place),
+      cmocka_unit_test(a_result_may_be_what_is_changed),
+      cmocka_unit_test(every_tensor_of_a_list_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

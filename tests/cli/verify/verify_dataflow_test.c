@@ -103,6 +103,34 @@ static void two_outputs_of_one_call_in_the_same_bytes_are_refused(
   refuse(s.p, "the method returns");
 }
 
+// The second result is a constant, or has the bytes of the argument.
+static void every_output_of_a_call_is_checked(void** state) {
+  static const int64_t data[4] = {0};
+  (void)state;
+  for (int round = 0; round < 3; ++round) {
+    test_program* const p = start(160).p;
+    const int given = test_input(p, test_borrowed(p, F32, SIZES(4, 4)), "x");
+    const int x = test_scratch(p, F32, SIZES(4, 4), 0);
+    const int values = four_at(p, 64);
+    const int indices =
+        round == 0
+            ? test_constant(p, ETX_DTYPE_INT64, SIZES(4),
+                            test_data(p, data, sizeof data))
+            : test_scratch(p, ETX_DTYPE_INT64, SIZES(4), round == 1 ? 32 : 96);
+    relu(p, given, x);
+    test_call(p, "aten::max", "dim_max",
+              ARGS(x, test_int(p, 1), test_bool(p, false), values, indices,
+                   test_tensors(p, ARGS(values, indices))));
+    test_output(p, values, "y");
+    test_output(p, indices, "i");
+    if (round == 2) {
+      accept(p);
+    } else {
+      refuse(p, round == 0 ? "which is a constant" : "value '3'");
+    }
+  }
+}
+
 static void constants_are_not_written(void** state) {
   (void)state;
   const small s = start(32);
@@ -383,17 +411,25 @@ static void sizing_a_tensor_invalidates_no_other(void** state) {
   accept(s.p);
 }
 
-// A stock file has uninitialised tensors; any content counts as valid.
+// A stock file has uninitialised tensors; any content counts as valid until
+// another value has the bytes.
 static void a_stock_files_empty_tensor_may_be_read(void** state) {
   (void)state;
-  test_program* const p = stock(64);
-  const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
-  const int a = four_at(p, 0), e = four_at(p, 16), b = four_at(p, 32);
-  relu(p, x, a);
-  give_sizes(p, e);
-  add(p, a, e, b);
-  test_output(p, b, "y");
-  accept(p);
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(64);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
+    const int a = four_at(p, 0), e = four_at(p, 16), b = four_at(p, 32);
+    relu(p, x, a);
+    give_sizes(p, e);
+    relu(p, x, four_at(p, lost ? 24 : 48));
+    add(p, a, e, b);
+    test_output(p, b, "y");
+    if (lost) {
+      refuse(p, "reads value '2', but value '7' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
 }
 
 // ---- paths ----
@@ -583,6 +619,7 @@ int main(void) {
       cmocka_unit_test(planned_inputs_are_written_when_the_method_starts),
       cmocka_unit_test(two_inputs_in_the_same_bytes_are_refused),
       cmocka_unit_test(two_outputs_of_one_call_in_the_same_bytes_are_refused),
+      cmocka_unit_test(every_output_of_a_call_is_checked),
       cmocka_unit_test(constants_are_not_written),
       cmocka_unit_test(an_elementwise_result_may_take_its_arguments_bytes),
       cmocka_unit_test(an_argument_overwritten_in_place_must_not_be_read_again),

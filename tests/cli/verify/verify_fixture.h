@@ -41,6 +41,20 @@ static inline int four_at(test_program* p, uint64_t offset) {
   return test_scratch(p, F32, SIZES(4), offset);
 }
 
+static inline int varying_at(test_program* p, uint64_t offset) {
+  return test_dynamic(p, four_at(p, offset));
+}
+
+// Its input has up to 4 floats.
+static inline test_program* start_varying(int64_t state, int* out_x) {
+  test_program* const p =
+      state > 0 ? start_with_state(160, state).p : start(160).p;
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  *out_x = test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  test_dim(p, 0, 0, symbol, 1, 0);
+  return p;
+}
+
 static inline int borrowed_input(test_program* p) {
   return test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
 }

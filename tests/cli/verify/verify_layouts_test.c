@@ -10,10 +10,6 @@ typedef struct chain {
   int a, b, c;
 } chain;
 
-static int varying_at(test_program* p, uint64_t offset) {
-  return test_dynamic(p, four_at(p, offset));
-}
-
 static chain start_chain_behind(int others) {
   chain s = {.p = start(32).p};
   for (int i = 0; i < others; ++i) test_int(s.p, i);
@@ -41,7 +37,8 @@ static void place(const chain* s, uint64_t a, uint64_t b, uint64_t c) {
 
 static void blocks_may_share_bytes_one_after_the_other(void** state) {
   (void)state;
-  for (int others = 0; others <= 130; others += 65) {
+  // Their bits are on both sides of the ends of words.
+  for (int others = 0; others <= 130; others += others < 60 ? 60 : 1) {
     const chain s = start_chain_behind(others);
     place(&s, 16, 0, 16);
     accept(s.p);
@@ -80,11 +77,12 @@ static void blocks_are_in_use_along_jumps(void** state) {
       for (int i = 0; i < others; ++i) test_int(p, i);
       const int a = varying_at(p, 0), b = varying_at(p, 16);
       const int y = varying_at(p, 32);
+      relu(p, x, y);
       relu(p, x, a);
-      test_jump_false(p, c, 3);
+      test_jump_false(p, c, 4);
       relu(p, x, y);
       relu(p, x, b);
-      test_jump_false(p, c, 2);
+      test_jump_false(p, c, 3);
       add(p, a, b, y);
       test_output(p, y, "y");
       test_output(p, a, "a");
@@ -96,6 +94,33 @@ static void blocks_are_in_use_along_jumps(void** state) {
       } else {
         refuse(p, "the two share bytes in layout '1'");
       }
+    }
+  }
+}
+
+// The same behind a jump that leads past other instructions.
+static void blocks_that_a_later_block_reads_are_in_use(void** state) {
+  (void)state;
+  for (int apart = 0; apart < 2; ++apart) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int c =
+        test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+    const int a = varying_at(p, 0), b = varying_at(p, 16);
+    const int y = varying_at(p, 32);
+    relu(p, x, a);
+    relu(p, x, b);
+    test_jump_false(p, c, 4);
+    relu(p, x, b);
+    add(p, a, b, y);
+    test_output(p, y, "y");
+    test_place(p, a, 0, 0, 16);
+    test_place(p, b, 0, apart ? 16 : 8, 16);
+    test_place(p, y, 0, 64, 16);
+    if (apart) {
+      accept(p);
+    } else {
+      refuse(p, "(instruction '1', 'aten::relu.out')");
     }
   }
 }
@@ -113,13 +138,15 @@ static void blocks_in_use_together_must_be_apart(void** state) {
 // The same behind so many other values that their bits fill several words.
 static void blocks_of_late_values_must_be_apart(void** state) {
   (void)state;
-  for (int apart = 0; apart < 2; ++apart) {
+  for (int round = 0; round < 16; ++round) {
+    const bool apart = round % 2 != 0;
+    const int others = round < 14 ? 58 + round / 2 : 130;
     test_program* const p = start(32).p;
     const uint32_t symbol = test_symbol(p, "s", 1, 4);
     const int x =
         test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
     test_dim(p, 0, 0, symbol, 1, 0);
-    for (int i = 0; i < 130; ++i) test_int(p, i);
+    for (int i = 0; i < others; ++i) test_int(p, i);
     const int a = varying_at(p, 0), b = varying_at(p, 16);
     const int y = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
     relu(p, x, a);
@@ -135,12 +162,19 @@ static void blocks_of_late_values_must_be_apart(void** state) {
   }
 }
 
-// More blocks than bits of a word, written before a jump.
+// More blocks than bits of a word, written without a jump behind them, before
+// one, and before two.
 static void many_blocks_must_be_apart(void** state) {
   (void)state;
   enum { MANY = 70 };
-  for (int first = 2; first < MANY; first += 61) {
-    for (int apart = 0; apart < 2; ++apart) {
+  static const struct {
+    int first, late;  // the block in use, and the one that is written then
+  } pairs[] = {{2, 69},  {63, 69}, {64, 69}, {2, 63},
+               {63, 64}, {64, 63}, {66, 69}, {69, 66}};
+  for (size_t pair = 0; pair < sizeof pairs / sizeof *pairs; ++pair) {
+    const int first = pairs[pair].first, late = pairs[pair].late;
+    for (int round = 0; round < 6; ++round) {
+      const bool apart = round % 2 != 0;
       test_program* const p = start(16 * MANY).p;
       const uint32_t symbol = test_symbol(p, "s", 1, 4);
       const int x =
@@ -152,14 +186,17 @@ static void many_blocks_must_be_apart(void** state) {
       int values[MANY];
       for (int i = 0; i < MANY; ++i)
         values[i] = varying_at(p, 16u * (unsigned)i);
-      for (int i = 0; i < MANY - 1; ++i) relu(p, x, values[i]);
-      test_jump_false(p, c, MANY);
-      relu(p, x, values[MANY - 1]);
-      add(p, values[first], values[MANY - 1], y);
-      test_jump_false(p, c, MANY);
+      for (int i = 0; i < MANY; ++i) {
+        if (i != late) relu(p, x, values[i]);
+      }
+      for (int jump = 0; jump < round / 2; ++jump) {
+        test_jump_false(p, c, MANY + jump);
+      }
+      relu(p, x, values[late]);
+      add(p, values[first], values[late], y);
       test_output(p, y, "y");
       for (int i = 0; i < MANY; ++i) {
-        const bool is_wrong = i == MANY - 1 && !apart;
+        const bool is_wrong = i == late && !apart;
         test_place(p, values[i], 0, 16u * (unsigned)(is_wrong ? first : i), 16);
       }
       if (apart) {
@@ -174,26 +211,30 @@ static void many_blocks_must_be_apart(void** state) {
 // What an iteration writes before it reads it is not in use at its start.
 static void an_iteration_may_use_the_bytes_of_the_one_before(void** state) {
   (void)state;
-  test_program* const p = start(64).p;
-  const uint32_t symbol = test_symbol(p, "s", 1, 4);
-  const int x =
-      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
-  test_dim(p, 0, 0, symbol, 1, 0);
-  const int more =
-      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "more");
-  const int a = varying_at(p, 0), b = varying_at(p, 16), c = varying_at(p, 0);
-  const int y = varying_at(p, 32);
-  relu(p, x, a);
-  relu(p, a, b);
-  relu(p, b, c);
-  relu(p, c, y);
-  test_jump_false(p, more, 0);
-  test_output(p, y, "y");
-  test_place(p, a, 0, 32, 16);
-  test_place(p, b, 0, 0, 16);
-  test_place(p, c, 0, 40, 16);
-  test_place(p, y, 0, 64, 16);
-  accept(p);
+  // Bits of the values are on both sides of the end of a word.
+  for (int others = 0; others < 66; others += others < 56 ? 56 : 1) {
+    test_program* const p = start(64).p;
+    for (int i = 0; i < others; ++i) test_int(p, i);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    const int more =
+        test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "more");
+    const int a = varying_at(p, 0), b = varying_at(p, 16), c = varying_at(p, 0);
+    const int y = varying_at(p, 32);
+    relu(p, x, a);
+    relu(p, a, b);
+    relu(p, b, c);
+    relu(p, c, y);
+    test_jump_false(p, more, 0);
+    test_output(p, y, "y");
+    test_place(p, a, 0, 32, 16);
+    test_place(p, b, 0, 0, 16);
+    test_place(p, c, 0, 40, 16);
+    test_place(p, y, 0, 64, 16);
+    accept(p);
+  }
 }
 
 // An operator that may work in place reads and writes the same block.
@@ -274,46 +315,111 @@ static void a_block_is_needed_as_a_whole(void** state) {
 
 // ---- values of every kind ----
 
-static test_program* start_varying(int64_t state, int* out_x) {
-  test_program* const p =
-      state > 0 ? start_with_state(160, state).p : start(160).p;
-  const uint32_t symbol = test_symbol(p, "s", 1, 4);
-  *out_x = test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
-  test_dim(p, 0, 0, symbol, 1, 0);
-  return p;
-}
-
 static void view(test_program* p, int from, int to) {
   test_call(p, "executorch_prim::et_view", "default",
             ARGS(from, test_ints(p, ARGS(test_int(p, -1))), to));
 }
 
-// A view that an instruction makes, a view of it by a row, a value that is
-// moved to, and an input that takes over a header.
+// A view that an instruction makes, a value that is moved to, and an input that
+// takes over a header: it has a block, which is in use until then.
 static void values_with_other_headers_have_no_blocks_of_their_own(
     void** state) {
   (void)state;
-  int x;
-  test_program* const p = start_varying(0, &x);
-  const int a = varying_at(p, 0), v = varying_at(p, 0), w = varying_at(p, 0);
-  const int in = test_input(p, varying_at(p, 0), "in");
-  const int m = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
-  const int b = varying_at(p, 16), c = varying_at(p, 32);
-  const int d = varying_at(p, 48), e = varying_at(p, 64);
-  test_view(p, v, a, 0);
-  test_view(p, w, v, 0);
-  relu(p, in, e);
-  relu(p, x, a);
-  view(p, a, v);
-  relu(p, w, b);
-  test_move(p, b, m);
-  relu(p, m, c);
-  view(p, a, in);
-  relu(p, in, d);
-  test_output(p, d, "d");
-  test_output(p, c, "c");
-  test_output(p, e, "e");
-  accept(p);
+  for (uint64_t at = 8; at <= 24; at += 8) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int a = varying_at(p, 0), v = varying_at(p, 0);
+    const int in = test_input(p, varying_at(p, 0), "in");
+    const int m = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+    const int b = varying_at(p, 16), c = varying_at(p, 32);
+    const int d = varying_at(p, 48), e = varying_at(p, 64);
+    test_view(p, v, a, 0);
+    relu(p, in, e);
+    relu(p, x, a);
+    view(p, a, v);
+    relu(p, v, b);
+    test_move(p, b, m);
+    relu(p, m, c);
+    view(p, a, in);
+    relu(p, in, d);
+    test_output(p, d, "d");
+    test_output(p, c, "c");
+    test_output(p, e, "e");
+    if (at < 24) {
+      test_place(p, a, 0, 64, 16);
+      test_place(p, v, 0, 64, 16);
+      test_place(p, in, 0, 0, 16);
+      test_place(p, b, 0, 80, 16);
+      test_place(p, c, 0, 96, 16);
+      test_place(p, d, 0, 112, 16);
+      test_place(p, e, 0, at, 16);
+    }
+    if (at == 8) {
+      refuse(p, "the two share bytes in layout '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// An input that takes over the header of a value reads its bytes when nothing
+// else does.
+static void a_block_is_in_use_while_a_header_shows_it(void** state) {
+  (void)state;
+  for (uint64_t at = 72; at <= 80; at += 8) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int a = varying_at(p, 0);
+    const int in = test_input(p, varying_at(p, 0), "in");
+    const int q = varying_at(p, 32), d = varying_at(p, 48);
+    relu(p, x, a);
+    view(p, a, in);
+    relu(p, x, q);
+    relu(p, in, d);
+    test_output(p, d, "d");
+    test_output(p, q, "q");
+    test_place(p, a, 0, 64, 16);
+    test_place(p, in, 0, 0, 16);
+    test_place(p, q, 0, at, 16);
+    test_place(p, d, 0, 112, 16);
+    if (at == 72) {
+      refuse(p, "the two share bytes in layout '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// A view by a row of a view that an instruction makes: the runtime joins values
+// with memory alone, so it would move the row's value away from the view.
+static void views_of_views_of_instructions_are_refused(void** state) {
+  (void)state;
+  for (int written = 0; written < 2; ++written) {
+    test_program* const p = start(320).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 16);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(16))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    const int all = test_input(p, test_borrowed(p, F32, SIZES(8)), "all");
+    const int four = borrowed_input(p);
+    const int c = test_dynamic(p, test_scratch(p, F32, SIZES(16), 0));
+    const int a = test_scratch(p, F32, SIZES(8), 64);
+    const int v = test_dynamic(p, test_scratch(p, F32, SIZES(8), 64));
+    const int w = four_at(p, 80), z = four_at(p, 192);
+    const int y = test_scratch(p, F32, SIZES(8), 128);
+    test_view(p, v, a, 0);
+    test_view(p, w, v, 16);
+    relu(p, x, c);
+    relu(p, all, a);
+    view(p, a, v);
+    if (written) relu(p, four, w);
+    relu(p, w, z);
+    relu(p, a, y);
+    test_output(p, y, "y");
+    test_output(p, z, "z");
+    test_output(p, c, "c");
+    refuse(p, "which an instruction sets up");
+  }
 }
 
 // A state, a value that is updated, a value that is written through a view of
@@ -425,6 +531,29 @@ static void results_of_one_call_are_apart_in_every_layout(void** state) {
   }
 }
 
+// Two blocks, of which one is that of value 0.
+static void the_first_value_has_a_block_of_its_own(void** state) {
+  (void)state;
+  for (uint64_t at = 8; at <= 16; at += 8) {
+    test_program* const p = start(32).p;
+    const int a = varying_at(p, 0), b = varying_at(p, 16);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    relu(p, x, a);
+    relu(p, a, b);
+    test_output(p, b, "y");
+    test_place(p, a, 0, 0, 16);
+    test_place(p, b, 0, at, 16);
+    if (at == 16) {
+      accept(p);
+    } else {
+      refuse(p, "share bytes in layout '1'");
+    }
+  }
+}
+
 // Inputs that the caller writes: two in one block, one apart, one of the
 // caller's memory.
 static void inputs_are_apart_in_every_layout(void** state) {
@@ -461,6 +590,13 @@ static void methods_without_blocks_have_no_layouts(void** state) {
   test_described(p);
   varying_at(p, 0);
   test_output(p, x, "y");
+  accept(p);
+  // The blob does not describe the method.
+  p = start(32).p;
+  test_undescribed(p);
+  const int y = varying_at(p, 0);
+  relu(p, borrowed_input(p), y);
+  test_output(p, y, "y");
   accept(p);
 }
 
@@ -558,6 +694,7 @@ int main(void) {
       cmocka_unit_test(blocks_may_share_bytes_one_after_the_other),
       cmocka_unit_test(every_layout_is_proved),
       cmocka_unit_test(blocks_are_in_use_along_jumps),
+      cmocka_unit_test(blocks_that_a_later_block_reads_are_in_use),
       cmocka_unit_test(blocks_in_use_together_must_be_apart),
       cmocka_unit_test(blocks_of_late_values_must_be_apart),
       cmocka_unit_test(many_blocks_must_be_apart),
@@ -569,9 +706,12 @@ int main(void) {
       cmocka_unit_test(written_values_of_every_kind_are_followed),
       cmocka_unit_test(blocks_begin_and_end_with_their_values),
       cmocka_unit_test(results_of_one_call_are_apart_in_every_layout),
+      cmocka_unit_test(the_first_value_has_a_block_of_its_own),
       cmocka_unit_test(inputs_are_apart_in_every_layout),
       cmocka_unit_test(methods_without_blocks_have_no_layouts),
       cmocka_unit_test(random_layouts_are_judged_as_by_hand),
+      cmocka_unit_test(a_block_is_in_use_while_a_header_shows_it),
+      cmocka_unit_test(views_of_views_of_instructions_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,26 @@ static void bytes_of_rows_may_be_used_before_the_loop(void** state) {
   accept(collecting(64, 32));
 }
 
+// The list had content, which was overwritten.
+static void a_list_may_have_lost_its_rows_before_the_loop(void** state) {
+  (void)state;
+  test_program* const p = stock(128);
+  const int x = test_input(p, four_at(p, 0), "x");
+  const int again = test_input(p, test_bool(p, false), "again");
+  const int row = test_input(p, test_int(p, 0), "row");
+  const int all = test_input(p, test_borrowed(p, F32, SIZES(2, 4)), "all");
+  const int e = four_at(p, 64), f = four_at(p, 32), a = four_at(p, 48);
+  const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+  relu(p, all, l);
+  relu(p, x, e);
+  relu(p, e, f);
+  relu(p, f, a);
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+  test_jump_false(p, again, 3);
+  test_output(p, l, "y");
+  accept(p);
+}
+
 // The loop of `collecting`, a read of the list after it, and an outer loop that
 // uses the bytes of the list in between.
 static void an_outer_loop_may_use_the_bytes_in_between(void** state) {
@@ -160,6 +180,39 @@ static void the_innermost_loop_counts(void** state) {
   }
 }
 
+// A list that is filled in two places: two loops one after the other, a loop
+// and then an outer loop around it, no loop and then one, and no loop at all.
+// The second place overwrites rows.
+static void all_loops_that_fill_a_list_count(void** state) {
+  static const struct {
+    int first, second;  // targets of jumps behind the copies; -1: no jump
+  } jumps[] = {{0, 3}, {0, 0}, {-1, 2}, {3, 7}};
+  (void)state;
+  for (size_t i = 0; i < 4; ++i) {
+    for (int spoilt = 0; spoilt < 2; ++spoilt) {
+      test_program* const p = stock(160);
+      const int x = test_input(p, four_at(p, 0), "x");
+      const int again = test_input(p, test_bool(p, false), "again");
+      const int row = test_input(p, test_int(p, 0), "row");
+      const int a = four_at(p, 16), t = four_at(p, spoilt ? 80 : 32);
+      const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+      relu(p, x, a);
+      test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+      if (jumps[i].first >= 0) test_jump_false(p, again, jumps[i].first);
+      relu(p, x, t);
+      relu(p, t, four_at(p, 48));
+      test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+      test_jump_false(p, again, jumps[i].second);
+      test_output(p, l, "y");
+      if (spoilt) {
+        refuse(p, "overwrites rows of value");
+      } else {
+        accept(p);
+      }
+    }
+  }
+}
+
 static void unreachable_instructions_lose_no_row(void** state) {
   (void)state;
   test_program* const p = stock(96);
@@ -198,10 +251,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_through_the_list_lose_no_row),
       cmocka_unit_test(the_innermost_loop_counts),
+      cmocka_unit_test(all_loops_that_fill_a_list_count),
       cmocka_unit_test(unreachable_instructions_lose_no_row),
       cmocka_unit_test(the_work_for_rows_has_a_limit),
       cmocka_unit_test(rows_of_earlier_iterations_must_stay_valid),
       cmocka_unit_test(bytes_of_rows_may_be_used_before_the_loop),
+      cmocka_unit_test(a_list_may_have_lost_its_rows_before_the_loop),
       cmocka_unit_test(an_outer_loop_may_use_the_bytes_in_between),
       cmocka_unit_test(bytes_of_rows_may_be_used_without_a_loop),
   };

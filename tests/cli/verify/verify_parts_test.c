@@ -120,7 +120,7 @@ static void rows_of_a_part_with_a_computed_start_may_be_anywhere(void** state) {
   const int part = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
   const int rows = test_borrowed(p, F32, SIZES(2));
   const int zero = test_int(p, 0), two = test_int(p, 2), n = test_int(p, 4);
-  const int half = test_int(p, 4);
+  const int half = test_int(p, 4), first = test_int(p, 0);
   const int few = test_ints(p, ARGS(two)), many = test_ints(p, ARGS(half));
   const int other = test_scratch(p, F32, SIZES(2), 24);
   const int z = test_scratch(p, F32, SIZES(2), 64);
@@ -129,7 +129,7 @@ static void rows_of_a_part_with_a_computed_start_may_be_anywhere(void** state) {
   test_call(p, "executorch_prim::floordiv", "Scalar", ARGS(n, two, half));
   relu(p, x, whole);
   test_call(p, "etx::part_view", "default", ARGS(whole, half, many, part));
-  test_call(p, "etx::part_view", "default", ARGS(part, zero, few, rows));
+  test_call(p, "etx::part_view", "default", ARGS(part, first, few, rows));
   relu(p, early, other);  // the rows may reach into these bytes
   relu(p, rows, z);
   test_output(p, z, "z");
@@ -167,6 +167,58 @@ static void a_part_that_is_written_before_it_is_made_is_refused(void** state) {
   relu(j.p, j.x, j.first);
   cat(&j, j.first, j.second);
   refuse(j.p, "reads value '6', but nothing has written it");
+}
+
+// An input that an earlier instruction reads, as its first or second argument,
+// or writes.
+static void a_part_that_is_read_before_it_is_made_may_be_anywhere(
+    void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    test_program* const p = stock(96);
+    const int first = test_scratch(p, F32, SIZES(8), 0);  // value 0
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(8)), "x");
+    const int whole = test_scratch(p, F32, SIZES(16), 0);
+    const int second = test_input(p, test_scratch(p, F32, SIZES(8), 32), "s");
+    const int other = test_scratch(p, F32, SIZES(8), 64);
+    const int sizes = test_ints(p, ARGS(test_int(p, 8)));
+    const int none = test_none(p);
+    if (kind == 1) add(p, second, x, other);
+    if (kind == 2) add(p, x, second, other);
+    if (kind == 3) relu(p, x, second);
+    test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
+    test_call(p, "etx::part_after", "default",
+              ARGS(whole, first, sizes, second));
+    relu(p, x, second);
+    relu(p, x, first);
+    test_call(p, "aten::cat", "out",
+              ARGS(test_tensors(p, ARGS(first, second)), test_int(p, 0), whole,
+                   whole));
+    test_output(p, whole, "z");
+    if (kind == 0) {
+      accept(p);
+    } else {
+      refuse(p, "shares bytes with argument value");
+    }
+  }
+}
+
+static void a_part_that_is_made_twice_may_be_anywhere(void** state) {
+  (void)state;
+  for (int twice = 0; twice < 2; ++twice) {
+    const joined j = start_joined();
+    part_after(&j, j.none, j.first);
+    if (twice) part_after(&j, j.none, j.first);
+    part_after(&j, j.first, j.second);
+    relu(j.p, j.y, j.second);
+    relu(j.p, j.x, j.first);
+    cat(&j, j.first, j.second);
+    if (twice) {
+      refuse(j.p, "value");
+    } else {
+      accept(j.p);
+    }
+  }
 }
 
 static void operands_in_another_order_are_refused(void** state) {
@@ -246,10 +298,12 @@ static void a_concatenation_may_count_its_dimension_from_the_end(void** state) {
   accept(j.p);
 }
 
-// Along a dimension behind others that have one element.
+// Along a dimension behind others that have one element, counted from both
+// ends.
 static void a_concatenation_may_have_leading_dimensions_of_one(void** state) {
   (void)state;
-  for (int32_t lead = 1; lead <= 2; ++lead) {
+  for (int32_t round = 0; round < 4; ++round) {
+    const int32_t lead = round / 2 + 1;
     test_program* const p = start(64).p;
     const test_sizes row = SIZES(lead, 8 / lead);
     const int x =
@@ -268,7 +322,8 @@ static void a_concatenation_may_have_leading_dimensions_of_one(void** state) {
     relu(p, x, first);
     relu(p, x, second);
     test_call(p, "aten::cat", "out",
-              ARGS(test_tensors(p, ARGS(first, second)), one, whole, whole));
+              ARGS(test_tensors(p, ARGS(first, second)),
+                   round % 2 == 0 ? one : test_int(p, -1), whole, whole));
     test_output(p, whole, "z");
     if (lead == 1) {
       accept(p);
@@ -279,10 +334,10 @@ static void a_concatenation_may_have_leading_dimensions_of_one(void** state) {
 }
 
 // Parts that do not lie one after the other, parts that do not fill the whole,
-// no parts at all, and a dimension that a shape does not have.
+// no parts at all, a dimension that a shape does not have, and a part twice.
 static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
   (void)state;
-  for (int kind = 0; kind < 4; ++kind) {
+  for (int kind = 0; kind < 6; ++kind) {
     const joined j = start_joined();
     part_after(&j, j.none, j.first);
     part_after(&j, j.first, j.second);
@@ -292,7 +347,10 @@ static void a_concatenation_of_other_parts_is_no_joined_one(void** state) {
     const int list = kind == 0   ? test_tensors(j.p, ARGS(j.first))
                      : kind == 1 ? test_tensors(j.p, ARGS(j.second, j.first))
                      : kind == 2 ? test_tensors(j.p, NULL, 0)
-                                 : test_tensors(j.p, ARGS(j.first, j.second));
+                     : kind == 4 ? test_tensors(j.p, ARGS(j.second))
+                     : kind == 5
+                         ? test_tensors(j.p, ARGS(j.first, j.first, j.second))
+                         : test_tensors(j.p, ARGS(j.first, j.second));
     const int to = kind == 3 ? wide : j.whole;
     test_call(j.p, "aten::cat", "out",
               ARGS(list, test_int(j.p, kind == 3 ? 5 : 0), to, to));
@@ -486,15 +544,20 @@ static void parts_of_parts_are_followed_for_64_levels(void** state) {
 // The list of a concatenation may have the type of one with missing tensors.
 static void a_concatenation_of_a_missing_tensor_is_not_joined(void** state) {
   (void)state;
-  test_program* const p = stock(32);
-  const int x = borrowed_input(p);
-  const int whole = test_scratch(p, F32, SIZES(4), 0);
-  const int none = test_optional_tensors(p, ARGS(-1, x));
-  test_call(p, "aten::cat", "out", ARGS(none, test_int(p, 0), whole, whole));
-  test_output(p, whole, "y");
-  etx_verify_report report;
-  assert_ok(etx_verify_program(test_file(p), &report, &diag));
-  test_program_end(p);
+  for (uint64_t at = 0; at <= 16; at += 16) {
+    test_program* const p = stock(32);
+    const int x = borrowed_input(p);
+    const int whole = four_at(p, 0), a = four_at(p, at);
+    const int list = test_optional_tensors(p, ARGS(-1, a));
+    relu(p, x, a);
+    test_call(p, "aten::cat", "out", ARGS(list, test_int(p, 0), whole, whole));
+    test_output(p, whole, "y");
+    if (at == 16) {
+      accept(p);
+    } else {
+      refuse(p, "shares bytes with argument value");
+    }
+  }
 }
 
 int main(void) {
@@ -523,6 +586,8 @@ int main(void) {
       cmocka_unit_test(parts_must_be_planned_one_after_the_other),
       cmocka_unit_test(the_whole_is_not_valid_before_it_is_joined),
       cmocka_unit_test(a_part_that_changes_later_changes_the_whole),
+      cmocka_unit_test(a_part_that_is_read_before_it_is_made_may_be_anywhere),
+      cmocka_unit_test(a_part_that_is_made_twice_may_be_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,7 @@ static void more_items_than_memory_holds_are_not_taken(void** state) {
   assert_null(etx_verify_arena_take(&memory, SIZE_MAX, 1));
   assert_null(memory.blocks);
   assert_non_null(etx_verify_arena_take(&memory, 0, 8));
+  assert_non_null(memory.blocks);
   etx_verify_arena_release(&memory);
   assert_null(memory.blocks);
 }
@@ -155,6 +156,7 @@ static void parts_cover_their_whole(void** state) {
       {{0, 16}, {4, 3}, 2, "cover only its first 28 bytes, expected all 32"},
       {{0, 20}, {4, 3}, 2, "cover only its first 16 bytes, expected all 32"},
       {{4, 16}, {3, 4}, 2, "cover only its first 0 bytes, expected all 32"},
+      {{0}, {7}, 1, "cover only its first 28 bytes, expected all 32"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -175,6 +177,33 @@ static void parts_cover_their_whole(void** state) {
   }
 }
 
+// Each whole has the one before it and four more floats as its parts.
+static test_program* nested(int levels) {
+  const uint64_t bytes = 16u * (unsigned)(levels + 1);
+  test_program* const p = start((int64_t)(2 * bytes)).p;
+  const int x = borrowed_input(p);
+  int whole = four_at(p, 0);
+  relu(p, x, whole);
+  for (int i = 1; i <= levels; ++i) {
+    const uint64_t at = 16u * (unsigned)i;
+    const int part = four_at(p, at), inner = whole;
+    relu(p, x, part);
+    whole = test_scratch(p, F32, SIZES(4 * (i + 1)), 0);
+    test_view(p, whole, inner, 0);
+    test_view(p, whole, part, at);
+  }
+  const int y = test_scratch(p, F32, SIZES(4 * (levels + 1)), bytes);
+  relu(p, whole, y);
+  test_output(p, y, "y");
+  return p;
+}
+
+static void parts_are_followed_for_64_levels(void** state) {
+  (void)state;
+  accept(nested(64));
+  refuse(nested(65), "but nothing has written it");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arenas_have_less_than_2_to_64_bytes),
@@ -186,6 +215,7 @@ int main(void) {
       cmocka_unit_test(a_part_lies_in_its_whole),
       cmocka_unit_test(views_of_memory_of_the_caller_lie_where_rows_say),
       cmocka_unit_test(parts_cover_their_whole),
+      cmocka_unit_test(parts_are_followed_for_64_levels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

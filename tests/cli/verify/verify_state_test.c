@@ -267,6 +267,73 @@ static void a_call_with_missing_arguments_is_refused(void** state) {
   test_program_end(s.p);
 }
 
+// An empty tensor within the bytes of the other method, a number and a state
+// behind it.
+static void values_without_bytes_of_scratch_leave_no_footprint(void** state) {
+  (void)state;
+  test_program* const p = start_with_state(64, 32).p;
+  for (int i = 0; i < 2; ++i) {
+    test_scratch(p, F32, SIZES(0), 16);
+    if (i == 0) test_int(p, 3);
+    if (i == 1) test_state(p, "a", F32, SIZES(4), 0);
+  }
+  const int y = four_at(p, 32);
+  relu(p, borrowed_input(p), y);
+  test_output(p, y, "y");
+  test_method(p, "n");
+  test_arenas(p, 64, 32);
+  const int z = test_scratch(p, F32, SIZES(8), 0);
+  relu(p, test_input(p, test_borrowed(p, F32, SIZES(8)), "x"), z);
+  test_output(p, z, "z");
+  test_state_row(p, "a", F32, SIZES(4), 0, 0);
+  test_concurrent(p, 0, 1);
+  accept(p);
+}
+
+// One value of the other method lies there: the first, second or third one.
+static void no_value_of_a_method_lies_where_a_stable_output_does(void** state) {
+  (void)state;
+  for (int wrong = 0; wrong < 4; ++wrong) {
+    test_program* const p = start(64).p;
+    const int y = four_at(p, 0);
+    relu(p, borrowed_input(p), y);
+    test_output(p, y, "y");
+    test_lifetime(p, ETX_LIFETIME_STABLE);
+    test_method(p, "n");
+    test_arenas(p, 64, 0);
+    const int a = four_at(p, wrong == 0 ? 0 : 16);
+    const int b = four_at(p, wrong == 1 ? 0 : 32);
+    const int c = four_at(p, wrong == 2 ? 0 : 48);
+    relu(p, borrowed_input(p), a);
+    relu(p, a, b);
+    relu(p, b, c);
+    test_output(p, c, "c");
+    if (wrong == 3) {
+      accept(p);
+    } else {
+      refuse(p, "overlaps the stable output value '0' of method 'm'");
+    }
+  }
+}
+
+// Outputs that show a state, a constant, and memory of the caller.
+static void outputs_that_stay_are_no_scratch(void** state) {
+  static const float data[4] = {1, 2, 3, 4};
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = start_with_state(32, 32).p;
+    const int a = test_state(p, "a", F32, SIZES(4), 0), y = four_at(p, 0);
+    const int constant =
+        test_constant(p, F32, SIZES(4), test_data(p, data, sizeof data));
+    const int x = borrowed_input(p);
+    test_state_row(p, "a", F32, SIZES(4), 0, 0);
+    relu(p, x, y);
+    test_output(p, kind == 0 ? a : kind == 1 ? constant : x, "kept");
+    test_lifetime(p, ETX_LIFETIME_STATE);
+    accept(p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_is_read_updated_and_kept),
@@ -288,6 +355,9 @@ int main(void) {
       cmocka_unit_test(an_unknown_operator_cannot_be_proved),
       cmocka_unit_test(a_delegate_cannot_be_proved),
       cmocka_unit_test(a_call_with_missing_arguments_is_refused),
+      cmocka_unit_test(values_without_bytes_of_scratch_leave_no_footprint),
+      cmocka_unit_test(no_value_of_a_method_lies_where_a_stable_output_does),
+      cmocka_unit_test(outputs_that_stay_are_no_scratch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,7 @@ static void a_program_has_an_arena_for_each_memory(void** state) {
   const int y = test_planned(s.p, F32, SIZES(4), 3, 0);
   relu(s.p, borrowed_input(s.p), y);
   test_output(s.p, y, "y");
-  refuse(s.p, "value '0' is in arena '3', expected 2 (state), or 1 to 2");
+  refuse(s.p, "value '0' is in arena '3', expected 2 (state) or 1 (scratch)");
 }
 
 // A stable output keeps its bytes of one memory alone.
@@ -159,9 +159,9 @@ static void footprints_are_those_of_scratch_alone(void** state) {
     const small s = start_with_state(160, 32);
     test_program* const p = s.p;
     const int x = borrowed_input(p);
+    const int far = four_at(p, 128);
     const int big = test_scratch(p, F32, SIZES(8), 0);
     const int view = four_at(p, 0);
-    const int far = four_at(p, 128);
     const int eight = test_input(p, test_borrowed(p, F32, SIZES(8)), "eight");
     test_view(p, view, big, 0);
     relu(p, x, far);
@@ -222,14 +222,17 @@ static void states_that_start_together_are_refused(void** state) {
 
 static void an_input_is_not_in_the_arena_of_states(void** state) {
   (void)state;
-  const small s = start_with_state(32, 32);
-  const int a = test_state(s.p, "a", F32, SIZES(4), 0), y = four_at(s.p, 0);
-  test_input(s.p, four_at(s.p, 16), "scratch");
-  test_input(s.p, a, "state");
-  relu(s.p, a, y);
-  test_output(s.p, y, "y");
-  test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
-  refuse(s.p, "input '1' is in the arena of states");
+  for (int second = 0; second < 2; ++second) {
+    const small s = start_with_state(32, 32);
+    const int a = test_state(s.p, "a", F32, SIZES(4), 0), y = four_at(s.p, 0);
+    if (second) test_input(s.p, four_at(s.p, 16), "scratch");
+    test_input(s.p, a, "state");
+    relu(s.p, a, y);
+    test_output(s.p, y, "y");
+    test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
+    refuse(s.p, second ? "input '1' is in the arena of states"
+                       : "input '0' is in the arena of states");
+  }
 }
 
 // Stock files: states of two methods at these offsets, and of these sizes.
@@ -288,9 +291,32 @@ static void states_of_stock_files_nest(void** state) {
   }
   // Methods that do not agree on the arena share nothing.
   accept(with_states(&rows[5], 112));
+  accept(with_states(&rows[7], 112));
+  accept(with_states(&rows[8], 95));
 }
 
 // States without a name, which are known because they are read.
+// Another state lies between the two places of one.
+static void states_of_stock_files_have_one_place(void** state) {
+  (void)state;
+  for (int moved = 0; moved < 2; ++moved) {
+    test_program* const p = test_program_new();
+    for (int i = 0; i < 2; ++i) {
+      test_method(p, i == 0 ? "m" : "n");
+      test_arenas(p, 32, 64);
+      const int y = four_at(p, 0);
+      relu(p, test_state(p, "a", F32, SIZES(4), i == 1 && moved ? 32 : 0), y);
+      relu(p, test_state(p, "b", F32, SIZES(4), 16), y);
+      test_output(p, y, "y");
+    }
+    if (moved) {
+      refuse(p, "state 'a' is at bytes 0 to 16 in method 'm'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 static void states_of_stock_files_may_have_no_name(void** state) {
   (void)state;
   test_program* const p = test_program_new();
@@ -321,6 +347,33 @@ static test_program* with_lifetime(etx_blob_lifetime lifetime,
   relu(p, borrowed_input(p), z);
   test_output(p, z, "z");
   return p;
+}
+
+// As many as the first table of outputs holds, and one more.
+static void many_stable_outputs_are_in_the_way(void** state) {
+  (void)state;
+  for (int round = 0; round < 6; ++round) {
+    const int count = 15 + round / 2;
+    const bool spoilt = round % 2 != 0;
+    test_program* const p = start(16 * 20).p;
+    const int x = borrowed_input(p);
+    for (int i = 0; i < count; ++i) {
+      const int y = four_at(p, 16u * (unsigned)i);
+      relu(p, x, y);
+      test_output(p, y, "y");
+      test_lifetime(p, ETX_LIFETIME_STABLE);
+    }
+    test_method(p, "n");
+    test_arenas(p, 16 * 20, 0);
+    const int z = four_at(p, 16u * (unsigned)(count - spoilt));
+    relu(p, borrowed_input(p), z);
+    test_output(p, z, "z");
+    if (spoilt) {
+      refuse(p, "overlaps the stable output value");
+    } else {
+      accept(p);
+    }
+  }
 }
 
 // Neither a stable output in state nor a state of another method is in the way.
@@ -490,6 +543,18 @@ static void add_layout(test_program* p, const described_layout* row) {
               "plan");
 }
 
+static void layout_methods_tell_of_states_without_bytes(void** state) {
+  (void)state;
+  described_layout row = layouts[0];
+  static const int64_t numbers[6] = {2, 0, 16, 0, 0, 0};
+  memcpy(row.row, numbers, sizeof numbers);
+  const small s = start_with_state(0, 32);
+  test_state(s.p, "a", F32, SIZES(0), 16);
+  test_state_row(s.p, "a", F32, SIZES(0), 16, 0);
+  add_layout(s.p, &row);
+  accept(s.p);
+}
+
 static void layout_methods_tell_the_truth(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof layouts / sizeof *layouts; ++i) {
@@ -533,6 +598,49 @@ static void names_of_states_fill_a_row_or_are_none(void** state) {
   accept(none.p);
 }
 
+// A table of no rows: not planned, and not in another file.
+static void names_of_no_states_are_in_the_file(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = start(16).p;
+    test_method(p, ETX_METHOD_BUFFER_NAMES);
+    test_arena(p, 16);
+    int names = test_borrowed(p, ETX_DTYPE_UINT8, SIZES(0, 4));
+    if (kind == 1) names = test_scratch(p, ETX_DTYPE_UINT8, SIZES(0, 4), 0);
+    if (kind == 2) {
+      test_tensor_of(p, names)->location = ETX_PTE_EXTERNAL;
+      test_tensor_of(p, names)->name = etx_text_of("elsewhere");
+    }
+    test_output(p, names, "names");
+    test_method(p, ETX_METHOD_BUFFER_PLAN);
+    test_output(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(0, 6)), "plan");
+    if (kind == 0) {
+      accept(p);
+    } else {
+      refuse(p, "must return a constant 'uint8' tensor");
+    }
+  }
+}
+
+static void names_of_states_are_not_empty(void** state) {
+  static const char name[4] = {0};
+  (void)state;
+  test_program* const p = start_with_state(0, 32).p;
+  test_state_row(p, "a", F32, SIZES(4), 16, 0);
+  test_method(p, ETX_METHOD_BUFFER_NAMES);
+  test_output(p,
+              test_constant(p, ETX_DTYPE_UINT8, SIZES(1, 4),
+                            test_data(p, name, sizeof name)),
+              "names");
+  test_method(p, ETX_METHOD_BUFFER_PLAN);
+  test_output(
+      p,
+      test_constant(p, ETX_DTYPE_INT64, SIZES(1, 6),
+                    test_data(p, layouts[0].row, sizeof layouts[0].row)),
+      "plan");
+  refuse(p, "names '', which is not a state");
+}
+
 // The letters of the next row are not those of a name.
 static void names_of_states_end_with_their_row(void** state) {
   static const char names[2][4] = {{'l', 'o', 'n', 'g'}, {'w', 'i', 'd', 'e'}};
@@ -565,6 +673,17 @@ static void numbers_of_states_are_integers(void** state) {
   refuse(s.p, "must return a constant 'int64' tensor with 2 dimensions");
 }
 
+static void numbers_of_states_are_in_the_file(void** state) {
+  (void)state;
+  const small s = start_with_state(0, 32);
+  test_state_row(s.p, "a", F32, SIZES(4), 16, 0);
+  add_names(s.p, &layouts[0]);
+  test_method(s.p, ETX_METHOD_BUFFER_PLAN);
+  const int given = test_borrowed(s.p, ETX_DTYPE_INT64, SIZES(1, 6));
+  test_output(s.p, test_input(s.p, given, "given"), "plan");
+  refuse(s.p, "must return a constant 'int64' tensor with 2 dimensions");
+}
+
 static void layout_methods_name_every_state(void** state) {
   (void)state;
   const small s = start_with_state(0, 48);
@@ -578,16 +697,17 @@ static void layout_methods_name_every_state(void** state) {
 // A stock file may describe states that no method names.
 static void layout_methods_of_stock_files_tell_of_known_states(void** state) {
   (void)state;
-  for (int lie = 0; lie < 4; ++lie) {
+  for (int lie = 0; lie < 5; ++lie) {
     described_layout row = layouts[0];
     test_program* const p = stock(16);
     test_arena(p, 32);
-    test_state(p, "0", F32, SIZES(4), 0);
+    if (lie != 4) test_state(p, "0", F32, SIZES(4), 0);
     test_state(p, lie == 1 ? "b" : "a", F32, SIZES(4), 16);
-    if (lie == 2) row.row[2] = 0;
+    const bool is_wrong = lie == 2 || lie == 4;  // of the last, or only, state
+    if (is_wrong) row.row[2] = 0;
     if (lie == 3) row.row[5] = 77;  // a stock state has no elements to compare
     add_layout(p, &row);
-    if (lie == 2) {
+    if (is_wrong) {
       refuse(p, "at offset 0 of arena 2, expected 16 bytes at offset 16");
     } else {
       accept(p);
@@ -604,10 +724,13 @@ int main(void) {
       cmocka_unit_test(states_are_aligned_and_may_have_no_bytes),
       cmocka_unit_test(an_input_is_not_in_the_arena_of_states),
       cmocka_unit_test(states_of_stock_files_nest),
+      cmocka_unit_test(states_of_stock_files_have_one_place),
       cmocka_unit_test(states_of_stock_files_may_have_no_name),
+      cmocka_unit_test(many_stable_outputs_are_in_the_way),
       cmocka_unit_test(stable_outputs_in_state_are_not_in_the_way),
       cmocka_unit_test(no_method_writes_where_a_stable_output_lies),
       cmocka_unit_test(layout_methods_tell_the_truth),
+      cmocka_unit_test(layout_methods_tell_of_states_without_bytes),
       cmocka_unit_test(a_good_source_map_is_accepted),
       cmocka_unit_test(a_program_has_an_arena_for_each_memory),
       cmocka_unit_test(stable_outputs_of_two_memories_are_apart),
@@ -615,8 +738,11 @@ int main(void) {
       cmocka_unit_test(names_of_states_fill_a_row_or_are_none),
       cmocka_unit_test(names_of_states_end_with_their_row),
       cmocka_unit_test(numbers_of_states_are_integers),
+      cmocka_unit_test(numbers_of_states_are_in_the_file),
       cmocka_unit_test(layout_methods_name_every_state),
       cmocka_unit_test(layout_methods_of_stock_files_tell_of_known_states),
+      cmocka_unit_test(names_of_no_states_are_in_the_file),
+      cmocka_unit_test(names_of_states_are_not_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

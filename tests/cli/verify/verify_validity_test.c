@@ -38,6 +38,19 @@ static void one_value_may_be_two_inputs(void** state) {
   accept(s.p);
 }
 
+// The caller writes a value that is two inputs once: before one that shares its
+// bytes.
+static void a_value_that_is_two_inputs_is_written_once(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = test_input(p, four_at(p, 0), "x"), y = four_at(p, 16);
+  test_input(p, four_at(p, 0), "z");
+  test_input(p, x, "again");
+  relu(p, x, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '0'");
+}
+
 static void a_mutable_input_is_valid_at_the_end(void** state) {
   (void)state;
   for (int lost = 0; lost < 2; ++lost) {
@@ -130,6 +143,22 @@ static void a_lost_value_of_a_stock_file_is_no_state(void** state) {
   refuse(p, "reads value '1', but value '2' overwrote it");
 }
 
+// A tensor that is sized is no state, though a path that nothing takes spoils
+// it before it is read.
+static void a_sized_tensor_of_a_stock_file_is_no_state(void** state) {
+  (void)state;
+  test_program* const p = stock(96);
+  const int x = borrowed_input(p), e = four_at(p, 16), y = four_at(p, 64);
+  const int sizes = test_ints(p, ARGS(test_int(p, 4)));
+  test_call(p, "aten::empty", "out", ARGS(sizes, test_none(p), e, e));
+  test_jump_false(p, test_bool(p, false), 3);
+  relu(p, x, four_at(p, 24));
+  add(p, x, e, y);
+  relu(p, x, four_at(p, 24));
+  test_output(p, y, "y");
+  accept(p);
+}
+
 static void a_constant_of_a_stock_file_is_not_written(void** state) {
   static const float data[4] = {1, 2, 3, 4};
   (void)state;
@@ -171,6 +200,77 @@ static void a_loop_that_nothing_leaves_is_refused(void** state) {
                  "a jump leads back to instruction '1', and nothing leaves "
                  "that loop (method 'm') (instruction '4')");
   test_program_end(s.p);
+}
+
+// A loop at the start, which loses what is read behind it in the first
+// iteration.
+static void what_a_first_loop_loses_is_not_read_behind_it(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(48);
+    const int x = borrowed_input(p);
+    const int again =
+        test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "again");
+    const int given = test_input(p, four_at(p, 0), "given");
+    const int y = four_at(p, 32);
+    relu(p, x, four_at(p, lost ? 0 : 16));
+    test_jump_false(p, again, 0);
+    relu(p, given, y);
+    test_output(p, y, "y");
+    if (lost) {
+      refuse(p, "reads value '2', but on some path");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void a_jump_may_leave_a_loop(void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  const int x = borrowed_input(p), y = four_at(p, 0);
+  const int more =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "more");
+  relu(p, x, y);
+  test_jump_false(p, more, 4);
+  relu(p, x, y);
+  test_jump_false(p, test_bool(p, false), 1);
+  test_output(p, y, "y");
+  accept(p);
+}
+
+// Every result of a call is written: what overwrites it is not what it shows.
+static void a_lost_result_shows_nothing_else(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(256);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4, 4)), "x");
+    const int values = four_at(p, 0);
+    const int indices = test_scratch(p, ETX_DTYPE_INT64, SIZES(4), 64);
+    const int all = test_scratch(p, F32, SIZES(4, 4), lost ? 64 : 128);
+    test_call(p, "aten::max", "dim_max",
+              ARGS(x, test_int(p, 1), test_bool(p, false), values, indices,
+                   test_tensors(p, ARGS(values, indices))));
+    relu(p, x, all);
+    test_output(p, indices, "i");
+    if (lost) {
+      refuse(p, "the method returns value '2', but value '3' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void a_loop_that_is_the_whole_method_is_refused(void** state) {
+  (void)state;
+  const small s = start(48);
+  const int x = borrowed_input(s.p), y = four_at(s.p, 0);
+  relu(s.p, x, y);
+  test_jump_false(s.p, test_bool(s.p, false), 0);
+  test_output(s.p, y, "y");
+  refuse_as(s.p, ETX_BAD_FILE,
+            "a jump leads back to instruction '0', and nothing leaves that "
+            "loop (method 'm') (instruction '1')");
 }
 
 // More values than bits of a word, of which one path overwrites the last.
@@ -532,30 +632,77 @@ static void a_value_of_parts_may_be_updated(void** state) {
   }
 }
 
+// A value of two parts, of which one is a view of a half of t; the other one
+// overwrites some of the rest of t.
+static void a_part_needs_its_own_bytes_of_a_value_alone(void** state) {
+  (void)state;
+  for (int is_upper = 0; is_upper < 2; ++is_upper) {
+    test_program* const p = start(256).p;
+    const int in = test_input(p, test_borrowed(p, F32, SIZES(32)), "in");
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(8)), "x");
+    const int t = test_scratch(p, F32, SIZES(32), 0);
+    const int v = test_scratch(p, F32, SIZES(16), is_upper ? 64 : 0);
+    const int u = test_scratch(p, F32, SIZES(8), is_upper ? 32 : 64);
+    const int w = test_scratch(p, F32, SIZES(24), is_upper ? 32 : 0);
+    const int y = test_scratch(p, F32, SIZES(24), 128);
+    test_view(p, v, t, is_upper ? 64 : 0);
+    test_view(p, w, v, is_upper ? 32 : 0);
+    test_view(p, w, u, is_upper ? 0 : 64);
+    relu(p, in, t);
+    relu(p, x, u);
+    relu(p, w, y);
+    test_output(p, y, "y");
+    accept(p);
+  }
+}
+
+// An empty tensor inside of another one, which is written and read there.
+static void an_empty_tensor_overwrites_nothing(void** state) {
+  (void)state;
+  for (int is_stock = 0; is_stock < 2; ++is_stock) {
+    test_program* const p = is_stock ? stock(96) : start(96).p;
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(8)), "x");
+    const int none = test_input(p, test_borrowed(p, F32, SIZES(0)), "none");
+    const int all = test_scratch(p, F32, SIZES(8), 0);
+    const int empty = test_scratch(p, F32, SIZES(0), 16);
+    const int y = test_scratch(p, F32, SIZES(8), 32);
+    relu(p, x, all);
+    relu(p, none, empty);
+    relu(p, all, y);
+    test_output(p, y, "y");
+    test_output(p, empty, "e");
+    accept(p);
+  }
+}
+
 // Two results of one call share bytes; one of them has a view, which cuts it.
 static void results_that_share_bytes_are_both_lost(void** state) {
   (void)state;
-  for (int half = 0; half < 3; ++half) {
+  for (int half = 0; half < 4; ++half) {
     const small s = start(96);
     const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(4, 4)), "x");
-    const int values = four_at(s.p, half == 2 ? 16 : 0);
+    const int values = four_at(s.p, half >= 2 ? 16 : 0);
     const int indices =
         test_scratch(s.p, ETX_DTYPE_INT64, SIZES(4), half == 1 ? 16 : 0);
     const int low = test_scratch(s.p, ETX_DTYPE_INT64, SIZES(2), 0);
-    const int first = test_scratch(s.p, F32, SIZES(2), half == 2 ? 16 : 0);
+    const int first = test_scratch(s.p, F32, SIZES(2), half >= 2 ? 16 : 0);
     const int list = test_tensors(s.p, ARGS(values, indices));
     const int y = test_scratch(s.p, F32, SIZES(2), 64);
     test_view(s.p, first, values, 0);
-    if (half == 2) test_view(s.p, low, indices, 0);
+    if (half >= 2) test_view(s.p, low, indices, 0);
     test_call(s.p, "aten::max", "dim_max",
               ARGS(x, test_int(s.p, 1), test_bool(s.p, false), values, indices,
                    list));
-    relu(s.p, first, y);
-    test_output(s.p, y, "y");
+    if (half < 3) relu(s.p, first, y);
+    test_output(s.p, half < 3 ? y : indices, "y");
     if (half == 1) {
       accept(s.p);
-    } else {
+    } else if (half == 2) {
       refuse(s.p, "value");
+    } else if (half == 3) {
+      refuse(s.p, "the method returns value '2', but value '1' overwrote it");
+    } else {
+      refuse(s.p, "reads value '4', but value '2' overwrote it at instruction");
     }
   }
 }
@@ -573,6 +720,7 @@ int main(void) {
       cmocka_unit_test(a_constant_of_a_stock_file_is_not_written),
       cmocka_unit_test(a_jump_may_lead_to_the_next_instruction),
       cmocka_unit_test(a_loop_that_nothing_leaves_is_refused),
+      cmocka_unit_test(a_loop_that_is_the_whole_method_is_refused),
       cmocka_unit_test(states_of_blocks_have_a_limit),
       cmocka_unit_test(a_state_changes_through_states_and_changes_in_place),
       cmocka_unit_test(
@@ -590,6 +738,13 @@ int main(void) {
       cmocka_unit_test(the_first_value_of_a_stock_file_must_be_written),
       cmocka_unit_test(a_value_of_parts_may_be_updated),
       cmocka_unit_test(results_that_share_bytes_are_both_lost),
+      cmocka_unit_test(a_value_that_is_two_inputs_is_written_once),
+      cmocka_unit_test(what_a_first_loop_loses_is_not_read_behind_it),
+      cmocka_unit_test(a_jump_may_leave_a_loop),
+      cmocka_unit_test(a_lost_result_shows_nothing_else),
+      cmocka_unit_test(an_empty_tensor_overwrites_nothing),
+      cmocka_unit_test(a_part_needs_its_own_bytes_of_a_value_alone),
+      cmocka_unit_test(a_sized_tensor_of_a_stock_file_is_no_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,177 @@
+// When blocks of arena 1 are in use: from the first write to the last read.
+
+#include "tests/cli/verify/verify_fixture.h"
+
+// The parts of a value are written behind one that is dead by then. Their block
+// is the first or the last one.
+static void a_block_is_not_in_use_before_it_is_written(void** state) {
+  (void)state;
+  for (int is_first = 0; is_first < 2; ++is_first) {
+    test_program* const p = start(160).p;
+    int left = is_first ? four_at(p, 48) : 0;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    const int fixed = borrowed_input(p);
+    const int a = varying_at(p, 0), b = varying_at(p, 48);
+    const int c = varying_at(p, 16), right = four_at(p, 64);
+    if (!is_first) left = four_at(p, 48);
+    const int both = test_scratch(p, F32, SIZES(8), 48);
+    const int y = test_scratch(p, F32, SIZES(8), 96);
+    test_view(p, both, left, 0);
+    test_view(p, both, right, 16);
+    relu(p, x, a);
+    relu(p, a, b);
+    relu(p, b, c);
+    relu(p, fixed, left);
+    relu(p, fixed, right);
+    relu(p, both, y);
+    test_output(p, y, "y");
+    test_output(p, c, "c");
+    accept(p);
+  }
+}
+
+// Behind so many other values that their bits fill several words, and a jump.
+static void outputs_of_late_values_are_in_use_until_the_end(void** state) {
+  (void)state;
+  for (int round = 0; round < 8; ++round) {
+    const bool apart = round % 2 != 0;
+    test_program* const p = start(160).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    const int c =
+        test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+    for (int i = 0; i < (round < 4 ? 0 : 70); ++i) test_int(p, i);
+    const int a = varying_at(p, 0), b = varying_at(p, 16);
+    relu(p, x, a);
+    if (round % 4 >= 2) test_jump_false(p, c, 2);
+    relu(p, x, b);
+    test_output(p, a, "a");
+    test_output(p, b, "b");
+    test_place(p, a, 0, 0, 16);
+    test_place(p, b, 0, apart ? 16 : 8, 16);
+    if (apart) {
+      accept(p);
+    } else {
+      refuse(p, "the two share bytes in layout '1'");
+    }
+  }
+}
+
+// A result that a call writes again is not in use in between.
+static void a_second_result_is_not_in_use_before_it_is_written(void** state) {
+  (void)state;
+  int x;
+  test_program* const p = start_varying(0, &x);
+  const int table = test_input(p, test_borrowed(p, F32, SIZES(2, 2)), "table");
+  const int values = test_scratch(p, F32, SIZES(2), 0);
+  const int indices = test_scratch(p, ETX_DTYPE_INT64, SIZES(2), 16);
+  const int t = varying_at(p, 16), y = varying_at(p, 32);
+  const int one = test_int(p, 1), no = test_bool(p, false);
+  const int list = test_tensors(p, ARGS(values, indices));
+  for (int i = 0; i < 2; ++i) {
+    test_call(p, "aten::max", "dim_max",
+              ARGS(table, one, no, values, indices, list));
+    if (i == 0) relu(p, x, t);
+    if (i == 0) relu(p, t, y);
+  }
+  test_output(p, values, "v");
+  test_output(p, indices, "i");
+  test_output(p, y, "y");
+  accept(p);
+}
+
+// Two results in one place, which nothing reads.
+static void two_results_are_not_in_place_of_each_other(void** state) {
+  (void)state;
+  int x;
+  test_program* const p = start_varying(0, &x);
+  const int table = test_input(p, test_borrowed(p, F32, SIZES(2, 2)), "table");
+  const int values = test_scratch(p, F32, SIZES(2), 0);
+  const int indices = test_scratch(p, ETX_DTYPE_INT64, SIZES(2), 0);
+  const int y = varying_at(p, 32);
+  test_call(p, "aten::max", "dim_max",
+            ARGS(table, test_int(p, 1), test_bool(p, false), values, indices,
+                 test_tensors(p, ARGS(values, indices))));
+  relu(p, x, y);
+  test_output(p, y, "y");
+  refuse(p, "the two share bytes in layout '0'");
+}
+
+// A value that nothing reads, but one that a call updates needs its content.
+static void what_is_updated_is_in_use_until_then(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int one = test_input(p, test_borrowed(p, F32, SIZES(1)), "one");
+    const int at =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(1)), "at");
+    const int fixed = borrowed_input(p);
+    const int a = four_at(p, 0), b = varying_at(p, 16), y = varying_at(p, 32);
+    relu(p, fixed, a);
+    relu(p, x, b);
+    if (kind < 2) {
+      test_call(p, "aten::index_put_", "",
+                ARGS(a, test_optional_tensors(p, ARGS(at)), one,
+                     test_bool(p, false), a));
+    }
+    relu(p, b, y);
+    test_output(p, y, "y");
+    test_place(p, a, 0, 0, 16);
+    test_place(p, b, 0, kind == 0 ? 16 : 8, 16);
+    test_place(p, y, 0, 32, 16);
+    if (kind == 1) {
+      refuse(p, "the two share bytes in layout '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// The caller reads inputs that change at the end.
+static void inputs_that_change_are_in_use_until_the_end(void** state) {
+  (void)state;
+  for (int kept = 0; kept < 4; ++kept) {
+    test_program* const p = start(160).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int a = varying_at(p, 0), b = varying_at(p, 16);
+    const int y = varying_at(p, 32), z = varying_at(p, 48);
+    const bool is_first = kept == 0;
+    if (is_first) test_mutable_input(p, a, "a");
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    if (kept == 1) test_mutable_input(p, a, "a");
+    if (kept >= 2) test_input(p, a, "a");
+    for (uint32_t i = 0; i < 2; ++i) test_dim(p, i, 0, symbol, 1, 0);
+    add(p, a, x, b);
+    relu(p, b, y);
+    relu(p, y, z);
+    test_output(p, z, "z");
+    test_place(p, a, 0, 0, 16);
+    test_place(p, b, 0, 16, 16);
+    test_place(p, y, 0, 32, 16);
+    test_place(p, z, 0, kept == 3 ? 40 : 8, 16);
+    if (kept == 2) {
+      accept(p);
+    } else {
+      refuse(p, "the two share bytes in layout '1'");
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_block_is_not_in_use_before_it_is_written),
+      cmocka_unit_test(outputs_of_late_values_are_in_use_until_the_end),
+      cmocka_unit_test(a_second_result_is_not_in_use_before_it_is_written),
+      cmocka_unit_test(two_results_are_not_in_place_of_each_other),
+      cmocka_unit_test(what_is_updated_is_in_use_until_then),
+      cmocka_unit_test(inputs_that_change_are_in_use_until_the_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

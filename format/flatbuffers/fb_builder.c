@@ -13,15 +13,13 @@ static const size_t largest_buffer = INT32_MAX;
 void etx_fb_builder_init(etx_fb_builder* builder, etx_bytes_mut block) {
   memset(builder, 0, sizeof *builder);
   builder->block = block.data;
-  builder->capacity = block.data == NULL ? 0 : block.size;
+  builder->capacity = block.size;
   builder->is_full = block.data == NULL;
-  builder->alignment = 4;
 }
 
 void etx_fb_builder_init_counting(etx_fb_builder* builder) {
   memset(builder, 0, sizeof *builder);
   builder->capacity = SIZE_MAX;
-  builder->alignment = 4;
 }
 
 size_t etx_fb_builder_peak(const etx_fb_builder* builder) {
@@ -60,7 +58,7 @@ static void push(etx_fb_builder* b, const void* data, size_t bytes) {
 static void push_zeros(etx_fb_builder* b, size_t bytes) {
   if (!reserve(b, bytes)) return;
   b->used += bytes;
-  if (!is_counting(b) && bytes > 0) memset(front(b), 0, bytes);
+  if (!is_counting(b)) memset(front(b), 0, bytes);
 }
 
 // Pads so that the front is aligned after `bytes` more have been written.
@@ -97,8 +95,7 @@ etx_fb_ref etx_fb_builder_empty_vector(etx_fb_builder* builder, size_t count,
                                        uint8_t** out_elements) {
   size_t bytes = 0;
   *out_elements = NULL;
-  if (!etx_multiply_size(count, element_bytes, &bytes) ||
-      bytes > largest_buffer) {
+  if (!etx_multiply_size(count, element_bytes, &bytes)) {
     builder->is_full = true;
     return 0;
   }
@@ -235,7 +232,7 @@ etx_fb_ref etx_fb_builder_end(etx_fb_builder* builder) {
   align(builder, 4, 4);
   push_u32(builder, 0);  // the distance to the vtable, known below
   const etx_fb_ref table = here(builder);
-  if (table == 0) return 0;
+  if (builder->is_full) return 0;
   const size_t bytes = 4 + 2 * (size_t)builder->field_count;
   ETX_ASSERT(builder->used - builder->table_end <= UINT16_MAX);
   vtable[0] = (uint16_t)bytes;
@@ -247,8 +244,7 @@ etx_fb_ref etx_fb_builder_end(etx_fb_builder* builder) {
   etx_fb_ref shared =
       is_counting(builder) ? 0 : find_vtable(builder, vtable, bytes);
   if (shared == 0) {
-    align(builder, 2, bytes);
-    push(builder, vtable, bytes);
+    push(builder, vtable, bytes);  // at an even distance, as its table
     shared = here(builder);
     if (shared == 0) return 0;
     if (builder->vtable_count < ETX_FB_SHARED_VTABLES) {

@@ -42,7 +42,7 @@ typedef struct etx_fb_builder {
   size_t used;           // bytes of the buffer so far
   size_t refs;           // bytes of the stack of references
   size_t peak;           // largest used + refs
-  uint32_t alignment;    // largest alignment asked for
+  uint32_t alignment;    // largest alignment asked for, 0 until then
   bool is_full;          // the block was too small
   size_t table_end;      // `used` when the open table was started
   uint32_t field_count;  // one past the largest id of the open table

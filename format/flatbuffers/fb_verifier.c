@@ -74,6 +74,8 @@ typedef struct table_frame {
   uint32_t target;  // index of those tables in the schema
 } table_frame;
 
+enum { FRAMES = ETX_MAX_FB_DEPTH + 1 };
+
 typedef struct verifier {
   etx_fb_buffer fb;
   const etx_fb_schema* schema;
@@ -81,7 +83,7 @@ typedef struct verifier {
   uint32_t max_tables;
   uint32_t tables_left;
   table_frame* top;
-  table_frame frames[ETX_MAX_FB_DEPTH + 1];  // the first refers to the root
+  table_frame frames[FRAMES];  // the first refers to the root
   table_layout layouts[CACHED_LAYOUTS];
 } verifier;
 
@@ -165,12 +167,11 @@ static uint32_t field_bytes(type_info type) {
 }
 
 // Verifies the offsets of the `count` fields of the top frame's table, and
-// computes the layout. A union with a code but without a value counts as a
-// reference, so that its code is checked.
+// computes the layout. A union counts as a reference even without a value, so
+// that its code is checked.
 static etx_status check_fields(verifier* v, uint32_t count, table_layout* out) {
   table_frame* f = v->top;
   const uint32_t left = v->fb.size - f->position;
-  uint32_t before = 0;
   ETX_ASSERT(count <= 32);
   out->end = 4;
   out->references = 0;
@@ -192,11 +193,9 @@ static etx_status check_fields(verifier* v, uint32_t count, table_layout* out) {
       out->end = offset + bytes;
     }
     const bool is_reference =
-        type.shape == UNION
-            ? (offset | before) != 0
-            : type.shape != SCALAR && type.shape != CODE && offset != 0;
+        type.shape == UNION ||
+        (type.shape != SCALAR && type.shape != CODE && offset != 0);
     if (is_reference) out->references |= (uint32_t)1 << f->field;
-    before = offset;
   }
   return ETX_OK;
 }
@@ -218,7 +217,7 @@ static table_layout* cache_entry_of(verifier* v, uint64_t key) {
 static inline etx_status open_table(verifier* v, uint32_t type,
                                     uint32_t position) {
   uint32_t vtable = 0;
-  if (v->top == v->frames + ETX_MAX_FB_DEPTH) {
+  if (v->top + 1 == v->frames + FRAMES) {
     return refuse(v, TOO_DEEP, position, ETX_MAX_FB_DEPTH + 1,
                   ETX_MAX_FB_DEPTH);
   }

@@ -11,6 +11,7 @@
 #include "runtime/method/method_types.h"
 #include "runtime/load/method_temporary.h"
 #include "runtime/run/method_run.h"
+#include "runtime/run/sized_memory.h"
 #include "runtime/shapes/late_versions.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_symbols.h"
@@ -257,6 +258,11 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
   if (ETX_DYNAMIC) ETX_TRY(etx_scratch_compaction_init(method, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
+  // With less memory than the bounds need, the first run checks its sizes.
+  if (ETX_DYNAMIC && method->is_prepared &&
+      etx_method_check_given(method, NULL) != ETX_OK) {
+    method->is_prepared = false;
+  }
   if (ETX_DYNAMIC && !method->is_prepared) {
     etx_method_restart(method);
     etx_method_update_pointers(method);

@@ -7,6 +7,7 @@
 #include "runtime/load/method_layout.h"
 
 #include "format/base/checked_math.h"
+#include "format/base/reachability.h"
 #include "format/pte/reserved_names.h"
 #include "format/shapes/op_shapes.h"
 #include "format/shapes/size_table.h"
@@ -234,7 +235,8 @@ static etx_status count_needed(const etx_program* program, etx_text name,
                                        &needed.temporary_bytes, diag));
   etx_arena arena;
   etx_arena_init_counting(&arena);
-  if (!etx_method_layout_take(&method, &arena)) {
+  const bool fits = etx_method_layout_take(&method, &arena);
+  if (ETX_NEVER_IF_WIDE(!fits)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "method '%t' has too many values for this machine",
                          name);

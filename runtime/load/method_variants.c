@@ -8,6 +8,7 @@
 #include "runtime/variants.h"
 
 #include "format/base/arena.h"
+#include "format/base/reachability.h"
 #include "format/pte/variant_name.h"
 #include "runtime/load/variant_methods.h"
 #include "runtime/method/method_names.h"
@@ -103,7 +104,7 @@ static etx_status count_needed(const etx_program* program, etx_text name,
     take_larger(needed.scratch_bytes, &all.scratch_bytes);
     take_larger(needed.temporary_bytes, &all.temporary_bytes);
   }
-  if (!fits) {
+  if (ETX_NEVER_IF_WIDE(!fits)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "the variants and copies of method '%t' have too many "
                          "values for this machine",
@@ -254,9 +255,10 @@ static bool has_same_blocks(const etx_method* method,
 static bool hand_memory(const etx_method* method, etx_method* variant) {
   if (variant->state.data != NULL &&
       (variant->state.data != method->state.data ||
-       variant->state.torn != method->state.torn) &&
-      etx_method_bind(variant, &method->state, NULL) != ETX_OK) {
-    return false;
+       variant->state.torn != method->state.torn)) {
+    const etx_status status = etx_method_bind(variant, &method->state, NULL);
+    // The method was bound to it, and nothing else runs the variant.
+    if (ETX_NEVER(status != ETX_OK)) return false;
   }
   if (!has_same_blocks(method, variant)) {
     const etx_bytes_mut scratch = {method->scratch.data, method->scratch_given};
@@ -321,9 +323,9 @@ static size_t find(const etx_method* method, struct etx_method_variants* all) {
   if (method->regions != NULL) return all->all;
   // In other memory, a variant before this one may fit.
   if (all->last < all->all && has_same_blocks(method, &all->items[all->last]) &&
-      is_unchanged(method, &all->items[all->last]) &&
-      can_run(method, &all->items[all->last])) {
-    return all->last;
+      is_unchanged(method, &all->items[all->last])) {
+    const bool fits = can_run(method, &all->items[all->last]);
+    if (ETX_ALWAYS(fits)) return all->last;  // as before
   }
   for (size_t i = 0; i < all->count; ++i) {
     if (accepts(method, &all->items[i]) && can_run(method, &all->items[i])) {
@@ -355,8 +357,7 @@ static etx_method* choose(etx_method* method, bool runs) {
 // Random numbers go on where another variant has stopped.
 static void share_random(const etx_method* method, etx_method* variant) {
   for (size_t i = 0; i < variant->record_count; ++i) {
-    etx_call* const call = &variant->records[i].call;
-    if (call->random == variant->random) call->random = method->random;
+    variant->records[i].call.random = method->random;
   }
   variant->random = method->random;
 }

@@ -57,14 +57,13 @@ static bool writes(const etx_method_record* record, size_t argument) {
 
 // ---- which records run once ----
 
+// Of a method without late values (may_keep), so no kernel sets sizes.
 static bool may_run_once(const etx_method_record* record) {
-  return record->kind == ETX_RECORD_KERNEL && record->written != 0 &&
+  return record->kind == ETX_RECORD_KERNEL &&
          record->call.op->result == ETX_RESULT_OUT &&
          record->call.op->id < ETX_OP_COUNT &&
          !etx_op_only_sizes(record->call.op) &&
-         !etx_op_draws_random_numbers(record->call.op) &&
-         !record->is_sized_by_data && !record->writes_state &&
-         record->late == ETX_RECORD_AHEAD;
+         !etx_op_draws_random_numbers(record->call.op) && !record->writes_state;
 }
 
 static void mark_block(etx_method* method, const etx_value* value, size_t bit) {
@@ -153,25 +152,23 @@ static bool stays_once(const etx_method* method,
   return true;
 }
 
-// Leaves `runs_once` to those records that need not run in each call.
+// Leaves `runs_once` to those records that need not run in each call. What a
+// dropped record writes is noted at once, so that those behind it that depend
+// on it are dropped in the same round, however long the chain is.
 static bool drop_records(etx_method* method) {
   bool dropped = false;
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_method_record* const record = &method->records[i];
     if (!record->runs_once || stays_once(method, record)) continue;
     record->runs_once = false;
+    mark_accesses(method, record);
     dropped = true;
   }
   return dropped;
 }
 
-static void forget_records(etx_method* method) {
-  for (size_t i = 0; i < method->record_count; ++i) {
-    method->records[i].runs_once = false;
-  }
-}
-
-// Sets `runs_once` of all records and the bits of all blocks.
+// Sets `runs_once` of all records and the bits of all blocks. Without a call of
+// set_uses, nothing else reads them.
 static bool find_records(etx_method* method) {
   for (size_t i = 0; i < method->record_count; ++i) {
     method->records[i].runs_once = may_run_once(&method->records[i]);
@@ -180,7 +177,6 @@ static bool find_records(etx_method* method) {
     mark_blocks(method);
     if (!drop_records(method)) return true;
   }
-  forget_records(method);
   return false;
 }
 
@@ -212,18 +208,15 @@ static bool may_keep(const etx_method* method) {
 }
 
 // The bytes that the method itself keeps, without its variants.
-static size_t count_own(etx_method* method) {
-  if (!may_keep(method) || !find_records(method)) return 0;
-  const size_t bytes = kept_bytes(method);
-  forget_records(method);
-  return bytes;
+static size_t find_own(etx_method* method) {
+  return may_keep(method) && find_records(method) ? kept_bytes(method) : 0;
 }
 
 size_t etx_method_size_values_needed(etx_method* method) {
-  size_t bytes = count_own(method);
+  size_t bytes = find_own(method);
   const struct etx_method_variants* const all = method->variants;
   for (size_t i = 0; all != NULL && i < all->all; ++i) {
-    bytes += count_own(&all->items[i]);
+    bytes += find_own(&all->items[i]);
   }
   return bytes;
 }
@@ -252,8 +245,8 @@ static const etx_once_functions functions = {etx_once_split_steps,
 
 // Returns the bytes of `data` that are taken.
 static size_t keep_own(etx_method* method, uint8_t* data) {
-  const size_t bytes = count_own(method);
-  if (bytes == 0 || !find_records(method)) return 0;
+  const size_t bytes = find_own(method);
+  if (bytes == 0) return 0;
   set_uses(method);
   method->once = &functions;
   method->kept = (etx_bytes_mut){data, bytes};

@@ -148,15 +148,14 @@ etx_status etx_program_find_plan(const etx_program* program, etx_text name,
                           name));
 }
 
-// Finds the plan of a method and the blob's description of it: SIZE_MAX if
-// there is none.
+// Finds the plan of a method and the blob's description of it. Leaves `blob` as
+// it is if there is none.
 static etx_status find_described(const etx_program* program, etx_text method,
-                                 etx_pte_plan* out_plan, size_t* out_blob,
+                                 etx_pte_plan* out_plan, size_t* blob,
                                  etx_diag* diag) {
   ETX_TRY(etx_program_find_plan(program, method, out_plan, diag));
-  if (!program->has_blob ||
-      !etx_blob_method_find(&program->blob, method, out_blob)) {
-    *out_blob = SIZE_MAX;
+  if (program->has_blob) {
+    (void)etx_blob_method_find(&program->blob, method, blob);
   }
   return ETX_OK;
 }

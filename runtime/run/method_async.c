@@ -19,12 +19,9 @@ static void run_future(etx_work* work) {
 
 // Makes the future pending. Refuses one that is pending already.
 static etx_status claim(etx_future* future, etx_diag* diag) {
-  uint32_t seen = __atomic_load_n(&future->work.state, __ATOMIC_ACQUIRE);
-  if (seen != ETX_WORK_PENDING &&
-      __atomic_compare_exchange_n(&future->work.state, &seen, ETX_WORK_PENDING,
-                                  false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    return ETX_OK;
-  }
+  const uint32_t before = __atomic_exchange_n(
+      &future->work.state, ETX_WORK_PENDING, __ATOMIC_ACQ_REL);
+  if (before != ETX_WORK_PENDING) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_STATE,
                        "the future has a run that is not done");
 }

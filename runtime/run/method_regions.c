@@ -148,17 +148,13 @@ static bool find_access(const etx_method* method,
       out->space = &state_space;
       start = root->storage_offset;
       break;
-    case ETX_METHOD_STORAGE_INPUT:
-    case ETX_METHOD_STORAGE_KEPT:
-    case ETX_METHOD_STORAGE_CONSTANT:
+    default:
       // An input shares no bytes with other memory, but may have any strides. A
-      // constant is not written.
+      // constant or a kept value is not written.
       out->space = root;
       out->start = 0;
       out->end = UINTPTR_MAX;
       return true;
-    default:
-      return false;
   }
   out->start = start + offset;
   out->end = out->start + bytes;
@@ -190,8 +186,8 @@ static bool note_argument(const etx_method* method,
 static bool may_meet(const etx_method* method, const step_access* a,
                      const step_access* b) {
   if (a->space != b->space) return false;
-  if (ETX_DYNAMIC && a->space == &scratch_space && a->block != ETX_NO_INDEX &&
-      b->block != ETX_NO_INDEX) {
+  // Only scratch has blocks. A root that is in none has no bytes.
+  if (ETX_DYNAMIC && a->block != ETX_NO_INDEX && b->block != ETX_NO_INDEX) {
     const etx_block_relation relation =
         etx_scratch_relation(method, a->block, b->block);
     if (relation != ETX_BLOCKS_TOGETHER) return relation != ETX_BLOCKS_APART;

@@ -31,16 +31,12 @@ typedef struct chain_run {
   bool asks;            // the state checks (state_checks.h) are still to do
 } chain_run;
 
+// Moves of numbers are never late: flow_steps.c.
 static etx_status move(etx_method* method, const etx_method_record* record) {
-  const etx_value* from = &method->values[record->from];
-  etx_value* to = &method->values[record->to];
-  if (from->kind == ETX_VALUE_TENSOR) {
-    return etx_method_rebind(method, etx_method_tensor_of(method, to),
-                             etx_method_tensor_of(method, from),
-                             method->kernel_diag);
-  }
-  to->as = from->as;  // of the same kind
-  return ETX_OK;
+  return etx_method_rebind(
+      method, etx_method_tensor_of(method, &method->values[record->to]),
+      etx_method_tensor_of(method, &method->values[record->from]),
+      method->kernel_diag);
 }
 
 static etx_status call_kernel(const etx_method* method, etx_call* call) {

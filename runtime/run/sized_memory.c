@@ -40,10 +40,8 @@ static etx_status check_given(const etx_method* method, const char* what,
 
 etx_status etx_method_check_given(const etx_method* method, etx_diag* diag) {
   if (method->scratch_block_count == 0) return ETX_OK;
-  if (etx_scratch_is_compacted(method)) {
-    ETX_TRY(check_given(method, "scratch", method->scratch_given,
-                        method->scratch_used, diag));
-  }
+  ETX_TRY(check_given(method, "scratch", method->scratch_given,
+                      method->scratch_used, diag));
   if (method->temporary_given >= method->temporary.size) return ETX_OK;
   return check_given(method, "temporary memory", method->temporary_given,
                      etx_method_temporary_needed(method), diag);

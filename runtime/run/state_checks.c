@@ -3,8 +3,9 @@
 // was noted before. The list goes through `to` of the records, which kernels do
 // not use otherwise. So the search takes linear time and no memory.
 //
-// Jumps may skip steps. A step is asked only if no jump in front of it leads
-// behind it, since every run that reaches the first write reaches it then.
+// Jumps may skip steps. A step is asked only if no jump between the first write
+// and the step leads behind it, since every run that reaches the first write
+// reaches it then. A run that jumps over the first write asks nothing.
 //
 // A value that was computed before the first write and is read behind it keeps
 // its memory in between: the planner places it so. In a file whose planner did
@@ -61,36 +62,37 @@ static bool is_written(const state_writes* writes, written_bytes range) {
   return false;
 }
 
-// The tensor in whose memory `value` lies. NULL: it is a number, or its memory
-// is known only during the run.
+// The tensor in whose memory a tensor lies. NULL: it has no elements, or its
+// memory is known only during the run.
 static const etx_method_tensor* root_of(const etx_method* method,
                                         const etx_value* value) {
   const etx_method_tensor* const tensor = etx_method_tensor_of(method, value);
-  if (tensor == NULL || tensor->root == ETX_NO_INDEX ||
+  if (tensor->root == ETX_NO_INDEX ||
       (tensor->late & (ETX_LATE_ROOT | ETX_STAYS_LATE_ROOT)) != 0) {
     return NULL;
   }
   return &method->tensors[tensor->root];
 }
 
-static uint8_t* marks_of(const etx_method* method, const etx_value* value) {
-  const etx_method_tensor* const root = root_of(method, value);
-  return &method->marks[(root == NULL ? value : root->value) - method->values];
+static uint8_t* marks_of(const etx_method* method,
+                         const etx_method_tensor* root) {
+  return &method->marks[root->value - method->values];
 }
 
-// Records write tensors, and numbers into their slots. False: the memory that is
-// written is not known.
+// False: the memory that is written is not known.
 static bool note_write(const etx_method* method, const etx_value* value,
                        state_writes* writes) {
   const etx_method_tensor* const root = root_of(method, value);
   if (root == NULL) return false;
-  *marks_of(method, value) |= ETX_MARK_CHANGED;
+  *marks_of(method, root) |= ETX_MARK_CHANGED;
   if (root->storage_kind == ETX_METHOD_STORAGE_STATE) {
     add_range(writes, range_of(root));
   }
   return true;
 }
 
+// Calls write tensors only; moves and jumps write none. A number that changes
+// during the run makes all records late that read it, and these are not asked.
 static bool note_writes(const etx_method* method,
                         const etx_method_record* record, state_writes* writes) {
   etx_value_cursor written = etx_record_written_values(record);
@@ -103,10 +105,12 @@ static bool note_writes(const etx_method* method,
 // True if a value is the same at the first write of state and now.
 static bool is_settled(const etx_method* method, const etx_value* value,
                        const state_writes* writes) {
+  if (value->kind != ETX_VALUE_TENSOR) return true;
   const etx_method_tensor* const root = root_of(method, value);
-  if (value->kind == ETX_VALUE_TENSOR && root == NULL) return false;
-  if ((*marks_of(method, value) & ETX_MARK_CHANGED) != 0) return false;
-  return root == NULL || root->storage_kind != ETX_METHOD_STORAGE_STATE ||
+  if (root == NULL || (*marks_of(method, root) & ETX_MARK_CHANGED) != 0) {
+    return false;
+  }
+  return root->storage_kind != ETX_METHOD_STORAGE_STATE ||
          !is_written(writes, range_of(root));
 }
 
@@ -222,13 +226,7 @@ static void note_join(check_search* s, const etx_method_record* jump) {
 
 // Notes what a step writes. False: the memory is not known.
 static bool note_step(check_search* s, size_t step) {
-  const etx_method_record* const record = record_at(s->method, step);
-  if (is_jump(record)) return true;
-  if (!ETX_CONTROL_FLOW || record->kind != ETX_RECORD_MOVE) {
-    return note_writes(s->method, record, &s->writes);
-  }
-  s->method->marks[record->to] |= ETX_MARK_CHANGED;
-  return true;
+  return note_writes(s->method, record_at(s->method, step), &s->writes);
 }
 
 // A jump that leads back to steps in front of the first write: they may run
@@ -255,9 +253,6 @@ void etx_state_checks_find(etx_method* method) {
   *list.end = ETX_NO_INDEX;
   if (first == SIZE_MAX) return;
   forget_marks(method);
-  for (size_t i = 0; ETX_CONTROL_FLOW && i < first; ++i) {
-    if (is_jump(record_at(method, i))) note_join(&s, record_at(method, i));
-  }
   for (size_t i = first; i < method->step_count; ++i) {
     const etx_method_record* const record = record_at(method, i);
     if (is_jump(record)) {

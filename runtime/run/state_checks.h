@@ -5,8 +5,9 @@
 // A kernel is asked ahead (kernel.h: etx_kernel_check) if what it reads is
 // known before the first write: inputs, constants, state that is not written in
 // between, and what the instructions in front of the first write have computed.
-// Only instructions that every run reaches are asked: not those that a jump may
-// skip, nor those whose arguments have sizes or memory that the run decides.
+// Only instructions are asked that every run reaches from the first write on:
+// not those that a jump behind it may skip, nor those whose arguments have
+// sizes or memory that the run decides.
 
 #ifndef ETX_RUNTIME_RUN_STATE_CHECKS_H
 #define ETX_RUNTIME_RUN_STATE_CHECKS_H

@@ -41,12 +41,12 @@ static bool find_range(const etx_method* method, const etx_value* value,
 }
 
 // True for the argument that an operator with ETX_IN_PLACE_SELF may overwrite:
-// the first tensor. A copy may also overwrite its source.
+// the first tensor. A copy may also overwrite its source, the second one.
 static bool may_overwrite(const etx_call* call, size_t argument) {
   const bool is_copy =
       call->op->id == ETX_OP_copy_in_place || call->op->id == ETX_OP_copy_out;
   for (size_t i = 0; i < argument; ++i) {
-    if (call->arguments[i]->kind == ETX_VALUE_TENSOR) return is_copy && i == 0;
+    if (call->arguments[i]->kind == ETX_VALUE_TENSOR) return is_copy;
   }
   return true;
 }
@@ -186,11 +186,8 @@ static etx_status check_output(const etx_method* method,
   return ETX_OK;
 }
 
-etx_status etx_method_check_overlap(const etx_method* method,
-                                    etx_method_record* record, etx_diag* diag) {
-  // Without control flow the roots of all tensors are the same in each phase.
-  if (ETX_DYNAMIC && record->is_apart && method->flow == 0) return ETX_OK;
-  if (ETX_DYNAMIC) record->is_apart = true;
+static etx_status check_outputs(const etx_method* method,
+                                etx_method_record* record, etx_diag* diag) {
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
     etx_value_span values =
         etx_call_argument_values(&record->call, (size_t)__builtin_ctzll(left));
@@ -199,4 +196,15 @@ etx_status etx_method_check_overlap(const etx_method* method,
     }
   }
   return ETX_OK;
+}
+
+etx_status etx_method_check_overlap(const etx_method* method,
+                                    etx_method_record* record, etx_diag* diag) {
+  // Without control flow the roots of all tensors are the same in each phase.
+  if (ETX_DYNAMIC && record->is_apart && method->flow == 0) return ETX_OK;
+  if (ETX_DYNAMIC) record->is_apart = true;
+  const etx_status status = check_outputs(method, record, diag);
+  // What is refused once is refused again.
+  if (ETX_DYNAMIC && status != ETX_OK) record->is_apart = false;
+  return status;
 }

@@ -25,7 +25,6 @@ void etx_late_mark_results(etx_method* method,
                            const etx_method_record* record) {
   etx_value_cursor written = etx_record_written_values(record);
   for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
-    if (value->kind != ETX_VALUE_TENSOR) continue;
     etx_late_mark(method, value, ETX_LATE_SIZES);
   }
   if (record->slot == ETX_NO_INDEX) return;
@@ -78,7 +77,7 @@ etx_record_late etx_late_of_resizing(const etx_method* method,
   etx_value_cursor written = etx_record_written_values(record);
   for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
     const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-    if (tensor == NULL || !etx_method_is_dynamic(tensor)) continue;
+    if (!etx_method_is_dynamic(tensor)) continue;
     if (tensor->storage_kind != ETX_METHOD_STORAGE_SCRATCH) {
       return ETX_RECORD_LATE;
     }

@@ -1,5 +1,6 @@
 #include "runtime/shapes/late_versions.h"
 
+#include "format/base/reachability.h"
 #include "runtime/shapes/flow_steps.h"
 #include "runtime/shapes/method_shapes.h"
 #include "runtime/shapes/method_sizes.h"
@@ -85,10 +86,15 @@ static uint64_t see(etx_method* method, const etx_value* value,
 }
 
 // The number of arguments that a call reads, which come first. An operator that
-// changes self reads its sizes.
+// changes arguments reads their sizes: it may have nothing but these before its
+// outputs, so at most as many written arguments as it has outputs count as such.
 static size_t count_reads(const etx_method_record* record) {
+  const etx_op_result result = record->call.op->result;
   size_t count = record->call.argument_count;
-  if (record->call.op->result == ETX_RESULT_SELF) return count;
+  if (result == ETX_RESULT_SELF || result == ETX_RESULT_NONE) return count;
+  if (result == ETX_RESULT_OUT) {
+    return count - (record->written >> (count - 1) & 1);
+  }
   while (count > 0 && (record->written >> (count - 1) & 1) != 0) --count;
   return count;
 }
@@ -117,14 +123,14 @@ static size_t first_output(const etx_method_record* record, size_t reads) {
                                            : record->call.argument_count;
 }
 
+// True if the root of an output is late. Outputs are tensors, without gaps.
 static bool has_late_root(const etx_method* method,
                           const etx_method_record* record, size_t first) {
   for (size_t i = first; i < record->call.argument_count; ++i) {
     etx_value_span values = etx_call_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
-      const etx_method_tensor* tensor =
-          *values.at == NULL ? NULL : etx_method_tensor_of(method, *values.at);
-      if (tensor != NULL && (tensor->late & ETX_LATE_ROOT) != 0) return true;
+      const int late = etx_method_tensor_of(method, *values.at)->late;
+      if ((late & ETX_LATE_ROOT) != 0) return true;
     }
   }
   return false;
@@ -174,7 +180,7 @@ static void keep(etx_method* method, const etx_method_record* record,
 
 static void restore_sizes(const etx_method* method, const etx_value* value) {
   etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  if (tensor == NULL || (tensor->late & ETX_LATE_SIZES) == 0) return;
+  if ((tensor->late & ETX_LATE_SIZES) == 0) return;
   const int32_t* sizes = sizes_of(method, version_of(method, value));
   if (!etx_method_has_sizes(tensor, sizes)) etx_method_set_sizes(tensor, sizes);
 }
@@ -192,7 +198,7 @@ static etx_status restore(etx_method* method, etx_method_record* record,
   for (size_t i = reads; i < record->call.argument_count; ++i) {
     etx_value_span values = etx_call_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
-      if (*values.at != NULL) restore_sizes(method, *values.at);
+      restore_sizes(method, *values.at);
     }
   }
   return ETX_OK;
@@ -222,7 +228,11 @@ etx_status etx_late_versions_prepare(etx_method* method,
     keep(method, record, reads);
     return ETX_OK;
   }
-  if (record->late == ETX_RECORD_LATE) ETX_TRY(restore(method, record, reads));
+  if (record->late == ETX_RECORD_LATE) {
+    const etx_status status = restore(method, record, reads);
+    // These sizes were set when the record was prepared.
+    if (ETX_NEVER(status != ETX_OK)) return status;
+  }
   return etx_method_bind_checked(method, record);
 }
 
@@ -230,8 +240,8 @@ etx_status etx_late_versions_prepare(etx_method* method,
 
 typedef bool (*late_visitor)(etx_method* method, const etx_value* value);
 
-// Visits the values whose number, sizes or root a record reads, or those that
-// it sets, until one visit returns false.
+// Visits the values whose number, sizes or root a record reads, until one visit
+// returns false; or those that it sets, and then each visit returns true.
 static bool visit_values(etx_method* method, const etx_method_record* record,
                          bool results, late_visitor visit) {
   const bool changes_self = record->call.op->result == ETX_RESULT_SELF;
@@ -245,8 +255,10 @@ static bool visit_values(etx_method* method, const etx_method_record* record,
       if (*values.at != NULL && !visit(method, *values.at)) return false;
     }
   }
-  return !results || record->slot == ETX_NO_INDEX ||
-         visit(method, &method->values[record->slot]);
+  if (results && record->slot != ETX_NO_INDEX) {
+    (void)visit(method, &method->values[record->slot]);
+  }
+  return true;
 }
 
 // True if the value is not late, or some record has computed it.
@@ -287,8 +299,8 @@ static bool computes_before_reads(etx_method* method) {
   for (size_t i = 0; is_ordered && i < method->record_count; ++i) {
     const etx_method_record* record = &method->records[i];
     is_ordered = record->kind <= ETX_RECORD_VIEW &&
-                 visit_values(method, record, false, is_computed) &&
-                 visit_values(method, record, true, compute);
+                 visit_values(method, record, false, is_computed);
+    if (is_ordered) (void)visit_values(method, record, true, compute);
   }
   forget_changes(method);
   return is_ordered;

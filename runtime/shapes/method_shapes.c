@@ -99,8 +99,7 @@ void etx_method_restart_late(etx_method* method) {
 }
 
 void etx_method_restart_value(etx_method* method, const etx_value* value) {
-  etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  if (tensor != NULL) restart_late_tensor(method, tensor);
+  restart_late_tensor(method, etx_method_tensor_of(method, value));
 }
 
 void etx_method_mark_used(etx_method* method, const etx_value* value) {
@@ -226,8 +225,10 @@ static etx_status take_arguments(etx_method* method,
   record->writes_state = false;
   if (ETX_DYNAMIC) {
     record->writes_elements = false;
-    record->has_fixed_sizes = record->has_fixed_reads =
-        record->slot == ETX_NO_INDEX;
+    record->has_fixed_sizes = record->slot == ETX_NO_INDEX;
+    // An application's operator may read the sizes of what it changes.
+    record->has_fixed_reads =
+        record->has_fixed_sizes && record->call.op->id < ETX_OP_COUNT;
   }
   const size_t count = record->call.argument_count;
   for (size_t i = 0; i < count; ++i) {
@@ -472,16 +473,29 @@ etx_status etx_method_shape_record(etx_method* method,
       return shape_kernel(method, record);
     case ETX_RECORD_SCALAR:
       return shape_scalar(method, record);
-    case ETX_RECORD_VIEW:
+    default:  // a view: all others have no sizes or numbers to compute
       return ETX_VIEWS ? shape_view(method, record) : ETX_OK;
-    default:
-      return ETX_OK;
   }
+}
+
+// The caller reads as many bytes of outputs as their sizes say.
+static etx_status check_outputs(const etx_method* method, etx_diag* diag) {
+  for (size_t i = 0; i < method->output_count; ++i) {
+    const etx_value* const output = method->outputs[i];
+    const etx_call call = {.arguments = &output, .argument_count = 1};
+    etx_value_span values = etx_call_argument_values(&call, 0);
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at == NULL || (*values.at)->kind != ETX_VALUE_TENSOR) continue;
+      ETX_TRY(etx_method_check_memory(method, *values.at, diag));
+    }
+  }
+  return ETX_OK;
 }
 
 etx_status etx_method_check_mutated_inputs(const etx_method* method,
                                            etx_diag* diag) {
   if (!ETX_VERIFIER && !ETX_DYNAMIC) return ETX_OK;
+  ETX_TRY(check_outputs(method, diag));
   for (size_t i = 0; i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
     if (input->new_content == NULL || input->tensor == ETX_NO_INDEX) continue;

@@ -13,7 +13,7 @@ void etx_method_restart_integers(etx_method* method);
 // The same as etx_method_restart for late values only. Sets their data
 // pointers, too.
 void etx_method_restart_late(etx_method* method);
-// The same for one value. A number keeps its content.
+// The same for one value, a tensor.
 void etx_method_restart_value(etx_method* method, const etx_value* value);
 // Sets all data pointers from storages and roots.
 void etx_method_update_pointers(etx_method* method);

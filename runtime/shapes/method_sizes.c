@@ -135,10 +135,12 @@ static etx_status size_at_bounds(etx_method* method, etx_method_tensor* tensor,
                         ? tensor->bounds[i]
                         : tensor->value->as.tensor.sizes[i];
   }
-  if (ETX_CONTROL_FLOW && etx_method_is_dynamic(tensor)) {
-    etx_late_mark(method, tensor->value, ETX_LATE_SIZES);
-  } else if (etx_method_is_dynamic(tensor)) {
-    method->prepares_during_run = true;
+  if (etx_method_is_dynamic(tensor)) {
+    if (ETX_CONTROL_FLOW) {
+      etx_late_mark(method, tensor->value, ETX_LATE_SIZES);
+    } else {
+      method->prepares_during_run = true;
+    }
   }
   return resize_to(method, tensor, &whole);
 }
@@ -170,13 +172,13 @@ etx_status etx_method_resize_output(void* context, const etx_value* output,
                            method->kernel_diag);
 }
 
-// Takes over the sizes of the result of `cached`, an equal earlier call.
+// Takes over the sizes of the result of `cached`, an equal earlier call whose
+// result has other sizes or strides: so the call has one result.
 static etx_status reuse_sizes(etx_method* method, etx_method_record* record,
                               const etx_method_record* cached) {
   const etx_call* call = &record->call;
   const size_t last = call->argument_count - 1;
   record->is_sized_by_data = false;
-  if (call->op->result != ETX_RESULT_OUT) return ETX_OK;
   const int32_t* const sizes = etx_call_tensor(&cached->call, last)->sizes;
   const etx_method_tensor* out =
       etx_method_tensor_of(method, call->arguments[last]);

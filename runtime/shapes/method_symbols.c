@@ -107,7 +107,7 @@ etx_status etx_method_check_input_integer(const etx_method* method,
                                           etx_diag* diag) {
   for (size_t i = 0; i < method->input_dim_count; ++i) {
     const etx_blob_input_dim* const row = &method->input_dims[i];
-    if (row->input != input || row->dim >= 0) continue;
+    if (row->input != input) continue;
     int64_t symbol = 0;
     ETX_TRY(solve(method, row, integer, &symbol, diag));
   }

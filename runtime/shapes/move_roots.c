@@ -69,9 +69,7 @@ static bool add_arguments(move_roots* r, const etx_call* call) {
       if (!add_value(r, *values.at)) return false;
     }
   }
-  size_t combinations = 1;
-  for (size_t i = 0; i < r->count; ++i) combinations *= r->moved[i].count;
-  return combinations <= MAX_COMBINATIONS;
+  return true;
 }
 
 // Gives each tensor the root that `combination`, a number with one digit for
@@ -92,6 +90,7 @@ bool etx_move_roots_fit(etx_method* method, etx_method_record* record) {
   if (!add_arguments(&r, &record->call)) return false;
   size_t combinations = 1;
   for (size_t i = 0; i < r.count; ++i) combinations *= r.moved[i].count;
+  if (combinations > MAX_COMBINATIONS) return false;
   bool fits = true;
   bool writes_state = false;
   for (size_t i = 0; fits && i < combinations; ++i) {

@@ -14,6 +14,8 @@
 
 #include "runtime/shapes/scratch_compaction.h"
 
+#include "format/base/reachability.h"
+
 // With how many found before an entry is compared, so that lists take linear
 // time. An entry that is found twice costs time only.
 enum { LATEST_LISTED = 8 };
@@ -478,13 +480,31 @@ static bool is_of(const etx_scratch_member* member, etx_block_use use) {
   return member->block != ETX_NO_INDEX && member->use == use;
 }
 
+// A view that the file describes may have other sizes than the tensor in whose
+// memory it lies: calls were checked with the bytes of that at its bounds.
+static void size_views(const etx_method* method, etx_block_use use) {
+  for (size_t i = 0; i < method->scratch_member_count; ++i) {
+    const etx_method_tensor* const t = &method->tensors[i];
+    if (t->root == ETX_NO_INDEX || t->root == i) continue;
+    const etx_scratch_member* const member = &method->scratch_members[t->root];
+    if (!is_of(member, use)) continue;
+    const size_t last = t->root_offset + t->bytes;
+    const size_t end =
+        member->delta + (last < member->bytes ? last : member->bytes);
+    etx_layout_block* const block = &method->scratch_blocks[member->block];
+    if (end > block->bytes) block->bytes = end;
+  }
+}
+
 // Sets the bytes of all blocks: those of one use have them, all others none.
 // Blocks that are used once are in use before those of each call, so each kind
 // is placed as if it had the scratch alone.
 static void size_blocks(etx_method* method, etx_block_use use,
                         bool is_at_bounds) {
-  if (ETX_SIZE_PROGRAMS && method->has_scratch_lists && !is_at_bounds) {
+  // A phase at the bounds has ended the use of the lists.
+  if (ETX_SIZE_PROGRAMS && method->has_scratch_lists) {
     size_listed(method, use);
+    size_views(method, use);
     return;
   }
   for (size_t i = 0; i < method->scratch_block_count; ++i) {
@@ -499,6 +519,7 @@ static void size_blocks(etx_method* method, etx_block_use use,
     etx_layout_block* const block = &method->scratch_blocks[member->block];
     if (end > block->bytes) block->bytes = end;
   }
+  if (!is_at_bounds) size_views(method, use);
 }
 
 // Places kept blocks one behind another. Returns the bytes of all.
@@ -578,9 +599,11 @@ static const etx_layout_block* choose_layout(etx_method* method, size_t layouts,
   return best;
 }
 
-// True if blocks of so many bytes fit behind the kept ones, which take `kept`.
+// True if blocks of so many bytes fit behind the kept ones, which take `kept`:
+// at most what they take at the bounds, and that is the size of their memory.
 static bool fits_behind(const etx_method* method, size_t kept, size_t bytes) {
-  return kept <= method->kept.size && bytes <= method->kept.size - kept;
+  return ETX_ALWAYS(kept <= method->kept.size) &&
+         bytes <= method->kept.size - kept;
 }
 
 size_t etx_scratch_measure(etx_method* method) {

@@ -137,13 +137,13 @@ static void add_step(etx_method* method, etx_method_record* record) {
   step->call = &record->call;
 }
 
-// Calls that need no check when they run, whatever moves did before.
+// Calls that need no check when they run, whatever moves did before. None of
+// them sets sizes by data: these are never left with late memory alone.
 static void settle_roots(etx_method* method) {
   for (size_t i = 0; i < method->record_count; ++i) {
     etx_method_record* record = &method->records[i];
     if (record->late == ETX_RECORD_ROOTS && record->kind == ETX_RECORD_KERNEL &&
-        record->slot == ETX_NO_INDEX && !record->is_sized_by_data &&
-        etx_move_roots_fit(method, record)) {
+        record->slot == ETX_NO_INDEX && etx_move_roots_fit(method, record)) {
       record->late = ETX_RECORD_AHEAD;
     }
   }
@@ -246,6 +246,7 @@ static bool run_size_program(etx_method* method) {
   if (has_flow && etx_scratch_is_compacted(method)) {
     etx_scratch_compaction_restart(method);
   }
+  // After sizes that the program did not take, values may have become late.
   if (method->flow != method->sizes.flow || !etx_size_program_run(method)) {
     etx_size_program_detach(method);
     // With what is left to the run at these sizes, it is built again.
@@ -270,8 +271,9 @@ static void compact(etx_method* method) {
     return;
   }
   etx_method_update_pointers(method);
-  // The first phase is that of loading: it is not known yet what is kept.
-  if (ETX_SIZE_PROGRAMS && method->sizes.is_used && method->phases > 1 &&
+  // The first phase, that of loading, builds no program: it is not known yet
+  // what is kept.
+  if (ETX_SIZE_PROGRAMS && method->sizes.is_used &&
       !etx_method_has_flow(method) && method->scratch.data != NULL) {
     etx_scratch_lists_make(method);
   }

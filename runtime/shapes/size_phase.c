@@ -1,5 +1,6 @@
 // Runs size programs: the shape phase without shape functions.
 
+#include "format/base/reachability.h"
 #include "format/shapes/size_table.h"
 #include "runtime/shapes/call_overlap.h"
 #include "runtime/shapes/idle_calls.h"
@@ -49,8 +50,10 @@ static bool compute_sizes(const etx_method* method, etx_method_tensor* tensor,
       stride *= size;
     }
   }
+  // Compared in 64 bits: size_t may have 32.
+  if (!is_empty && (uint64_t)stride > sizes->most) return false;
   sizes->numel = is_empty ? 0 : (size_t)stride;
-  return sizes->numel <= sizes->most;
+  return true;
 }
 
 static inline void set_bytes(etx_method_tensor* tensor, size_t bytes) {
@@ -81,13 +84,17 @@ static bool set_all_sizes(etx_method* method) {
 }
 
 static bool run_number(etx_method* method, etx_method_record* record) {
-  const etx_value* const slot = &method->values[record->slot];
+  etx_value* const slot = &method->values[record->slot];
   const etx_value_kind kind = slot->kind;
-  return record->call.run(&record->call) == ETX_OK && slot->kind == kind;
+  if (record->call.run(&record->call) != ETX_OK) return false;
+  if (slot->kind == kind) return true;
+  slot->kind = kind;  // the phase without the program refuses the result
+  return false;
 }
 
 // Checks that all views have memory: that of an input, whose size varies, may
-// end before a view of it does.
+// end before a view of it does, and a view of a tensor without memory has none.
+// Where a root is late, the record that uses it is checked.
 static bool views_have_memory(const etx_method* method) {
   const etx_size_program* const program = &method->sizes;
   const uint32_t end = program->first_alike_block;
@@ -95,8 +102,10 @@ static bool views_have_memory(const etx_method* method) {
   for (uint32_t i = program->first_view; i != end; i = next) {
     const etx_method_tensor* const tensor = &method->tensors[i];
     next = program->tensors[i].next;
-    if (tensor->root == i || tensor->root == ETX_NO_INDEX) continue;
-    const size_t bytes = method->tensors[tensor->root].storage_bytes;
+    if (tensor->root == i || (tensor->late & ETX_LATE_ROOT) != 0) continue;
+    const size_t bytes = tensor->root == ETX_NO_INDEX
+                             ? 0
+                             : method->tensors[tensor->root].storage_bytes;
     if (tensor->bytes > 0 && (tensor->root_offset > bytes ||
                               tensor->bytes > bytes - tensor->root_offset)) {
       return false;
@@ -114,10 +123,7 @@ static inline bool share_memory(etx_method* method, etx_method_tensor* target,
       target->root_offset == source->root_offset) {
     return true;
   }
-  if (target->root == (uint32_t)(target - method->tensors) &&
-      !etx_method_has_flow(method)) {
-    return false;
-  }
+  if (target->root == (uint32_t)(target - method->tensors)) return false;
   if (target->root != source->root) method->has_scratch_lists = false;
   etx_method_set_root(method, target, source->root, source->root_offset);
   return true;
@@ -137,7 +143,9 @@ static bool bind_view(etx_method* method, etx_method_record* record) {
     if (target->root != root) method->has_scratch_lists = false;
     return status == ETX_OK;
   }
-  return share_memory(method, target, source) && target->bytes == source->bytes;
+  // The program was built because both have as many elements at all sizes.
+  return share_memory(method, target, source) &&
+         ETX_ALWAYS(target->bytes == source->bytes);
 }
 
 // The full phase, which runs next if this fails, has the message.
@@ -157,8 +165,7 @@ static bool writes_elements(const etx_method* method,
                             const etx_method_record* record) {
   etx_value_cursor written = etx_record_written_values(record);
   for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
-    const etx_method_tensor* const tensor = etx_method_tensor_of(method, value);
-    if (tensor != NULL && tensor->bytes > 0) return true;
+    if (etx_method_tensor_of(method, value)->bytes > 0) return true;
   }
   return false;
 }

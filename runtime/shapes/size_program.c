@@ -2,6 +2,7 @@
 
 #include "runtime/shapes/size_program.h"
 
+#include "format/base/reachability.h"
 #include "format/shapes/size_table.h"
 #include "runtime/shapes/call_shape.h"
 #include "runtime/shapes/scratch_compaction.h"
@@ -148,7 +149,7 @@ static etx_status read_inputs(program_builder* b) {
     ETX_TRY(etx_dim_add(&call, dim, row.offset, &dim));
     if (row.dim < 0) {
       note_number(method, input->value, dim);
-    } else if (input->tensor != ETX_NO_INDEX &&
+    } else if (ETX_ALWAYS(input->tensor != ETX_NO_INDEX) &&  // verified
                etx_method_is_dynamic(&method->tensors[input->tensor])) {
       const uint32_t first = sizes_at(method, input->tensor)->first_dim;
       method->sizes.dims[first + (size_t)row.dim] = dim;
@@ -220,7 +221,8 @@ static etx_status read_size(program_builder* b, const etx_call* call,
   if (varies(b, call->arguments[1])) return ETX_UNSUPPORTED;
   int64_t dim = etx_call_integer(call, 1);
   if (dim < 0) dim += self->rank;
-  if (dim < 0 || dim >= self->rank) return ETX_UNSUPPORTED;
+  // The record was run in the phase before.
+  if (ETX_NEVER(dim < 0 || dim >= self->rank)) return ETX_UNSUPPORTED;
   *out = dims[dim];
   return ETX_OK;
 }
@@ -237,6 +239,7 @@ static etx_status compute_number(program_builder* b, etx_dim* out) {
     *out = x;
     return ETX_OK;
   }
+  // An application's operator may have no argument but the slot of its result.
   if (from->argument_count < 2 || from->arguments[1]->kind != ETX_VALUE_INT) {
     return ETX_UNSUPPORTED;
   }
@@ -410,7 +413,7 @@ static void join_tensors(program_builder* b) {
 static bool are_alike(program_builder* b, const etx_value* x,
                       const etx_value* y) {
   if (x == y) return true;
-  if (x == NULL || y == NULL || x->kind != y->kind) return false;
+  if (x == NULL || y == NULL) return false;  // both are of one kind
   switch (x->kind) {
     case ETX_VALUE_NONE:
       return true;
@@ -430,9 +433,9 @@ static bool are_alike(program_builder* b, const etx_value* x,
   }
 }
 
+// Both calls are of the same operator, so they have as many arguments.
 static bool arguments_are_alike(program_builder* b, const etx_call* x,
                                 const etx_call* y) {
-  if (x->argument_count != y->argument_count) return false;
   for (size_t i = 0; i < x->argument_count; ++i) {
     if (x->arguments[i] == y->arguments[i]) continue;
     if (x->arguments[i]->kind != y->arguments[i]->kind) return false;
@@ -468,7 +471,8 @@ static uint32_t find_leader(program_builder* b, size_t index) {
 // True if a tensor has no element for some sizes.
 static bool may_be_empty(program_builder* b, const etx_value* tensor) {
   etx_dim dims[ETX_MAX_RANK];
-  const etx_shape_call call = arithmetic(b);
+  etx_shape_call call = arithmetic(b);
+  call.undecided = NULL;  // the answer is for all sizes
   read_sizes(b, tensor, dims);
   for (size_t i = 0; i < tensor->as.tensor.rank; ++i) {
     int64_t low, high;
@@ -483,7 +487,7 @@ static bool may_write_nothing(program_builder* b,
                               const etx_method_record* record) {
   etx_value_cursor written = etx_record_written_values(record);
   for (const etx_value* value; (value = etx_value_next(&written)) != NULL;) {
-    if (value->kind == ETX_VALUE_TENSOR && may_be_empty(b, value)) return true;
+    if (may_be_empty(b, value)) return true;
   }
   return false;
 }
@@ -498,11 +502,8 @@ static bool may_be_joined(program_builder* b, const etx_method_record* record) {
       etx_method_tensor_of(method, call->arguments[call->argument_count - 1]);
   etx_value_span parts = etx_call_argument_values(call, 0);
   for (; parts.at != parts.end; ++parts.at) {
-    if (*parts.at == NULL || (*parts.at)->kind != ETX_VALUE_TENSOR ||
-        may_be_empty(b, *parts.at)) {
-      continue;
-    }
-    if (etx_method_tensor_of(method, *parts.at)->root != out->root) {
+    if (!may_be_empty(b, *parts.at) &&
+        etx_method_tensor_of(method, *parts.at)->root != out->root) {
       return false;
     }
   }

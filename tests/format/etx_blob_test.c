@@ -655,40 +655,104 @@ static void a_view_may_contain_its_base(void** state) {
   assert_accepted(&v);
 }
 
-// The runnable sample, whose state has no name. Its input and its output have
-// the same bytes of arena 1, the sum has others.
-static void planned_views_lie_where_the_plan_has_them(void** state) {
+// Opens the blob of a runnable program that has this view.
+static void assert_view(etx_pte_content content, const etx_blob_view* view,
+                        bool is_right) {
   static const etx_blob_input inputs[] = {{{"x", 1}, false}};
   static const etx_blob_output outputs[] = {
       {{"y", 1}, ETX_LIFETIME_SCRATCH, -1, {NULL, 0}}};
+  const etx_blob_method method = {.name = {"forward", 7},
+                                  .inputs = inputs,
+                                  .input_count = 1,
+                                  .outputs = outputs,
+                                  .output_count = 1,
+                                  .views = view,
+                                  .view_count = 1};
+  const etx_blob_content described = {
+      .methods = &method, .method_count = 1, .state_bytes = 32};
+  etx_pte_named_data named = {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16};
+  const etx_bytes_mut block = {work.bytes, sizeof work.bytes};
+  etx_pte pte;
+  etx_blob blob;
+  assert_ok(etx_blob_write(&described, block, &named.data, NULL));
+  content.named_data = &named;
+  content.named_data_count = 1;
+  const etx_bytes_mut file = sample_write(&content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  assert_int_equal(etx_blob_open(&blob, &pte, NULL),
+                   is_right || !ETX_VERIFIER ? ETX_OK : ETX_BAD_FILE);
+  sample_release(file);
+}
+
+// The runnable sample, whose state has no name. Its input and its output have
+// the same bytes of arena 1, the sum has others.
+static void planned_views_lie_where_the_plan_has_them(void** state) {
   (void)state;
   for (uint32_t base = RUN_INPUT; base <= RUN_SUM; ++base) {
     const etx_blob_view view = {RUN_OUTPUT, base, 0};
-    const etx_blob_method method = {.name = {"forward", 7},
-                                    .inputs = inputs,
-                                    .input_count = 1,
-                                    .outputs = outputs,
-                                    .output_count = 1,
-                                    .views = &view,
-                                    .view_count = 1};
-    const etx_blob_content described = {
-        .methods = &method, .method_count = 1, .state_bytes = 32};
-    etx_pte_named_data named = {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16};
-    etx_pte_content content = *sample_runnable_content();
-    etx_bytes_mut block = {work.bytes, 0};
-    etx_pte pte;
-    etx_blob blob;
-    assert_ok(etx_blob_write_needed(&described, &block.size));
-    assert_ok(etx_blob_write(&described, block, &named.data, NULL));
-    content.named_data = &named;
-    content.named_data_count = 1;
-    const etx_bytes_mut file = sample_write(&content);
-    assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
-    const bool is_right = base == RUN_INPUT || base == RUN_CONSTANT;
-    assert_int_equal(etx_blob_open(&blob, &pte, NULL),
-                     is_right || !ETX_VERIFIER ? ETX_OK : ETX_BAD_FILE);
-    sample_release(file);
+    assert_view(*sample_runnable_content(), &view,
+                base == RUN_INPUT || base == RUN_CONSTANT);
   }
+}
+
+// The second half of the input, and of the sum.
+static void planned_parts_lie_where_the_plan_has_them(void** state) {
+  static const int32_t three[] = {3};
+  static const uint8_t order[] = {0};
+  (void)state;
+  for (uint64_t at = 0; at <= 44; at += 4) {
+    const etx_blob_view view = {RUN_OUTPUT, at < 32 ? RUN_INPUT : RUN_SUM, 12};
+    etx_pte_content content = *sample_runnable_content();
+    etx_pte_plan_content plan = content.plans[0];
+    etx_pte_value values[RUN_VALUE_COUNT];
+    memcpy(values, plan.values, sizeof values);
+    values[RUN_OUTPUT].as.tensor.rank = 1;
+    values[RUN_OUTPUT].as.tensor.sizes = three;
+    values[RUN_OUTPUT].as.tensor.dim_order = order;
+    values[RUN_OUTPUT].as.tensor.memory_offset = at;
+    plan.values = values;
+    content.plans = &plan;
+    assert_view(content, &view, at == 12 || at == 44);
+  }
+}
+
+// Fields of such values are not written.
+static void rows_of_zeros_are_read_back(void** state) {
+  static const etx_blob_input inputs[] = {{{"", 0}, false}};
+  static const etx_blob_output outputs[] = {
+      {{"", 0}, ETX_LIFETIME_SCRATCH, -1, {NULL, 0}}};
+  static const etx_blob_symbol symbols[] = {{{"", 0}, 0, 0}};
+  static const etx_blob_input_dim dims[] = {{0, 0, 0, 0, 0}};
+  static const etx_blob_view views[] = {{0, 0, 0}};
+  static const etx_blob_place places[] = {{0, 0, 0, 0}};
+  static const etx_blob_method method = {{"m", 1}, inputs, 1,    outputs, 1,
+                                         symbols,  1,      dims, 1,       views,
+                                         1,        places, 1};
+  etx_blob_content content;
+  const etx_bytes_mut block = {work.bytes, sizeof work.bytes};
+  etx_bytes out = {NULL, 0};
+  (void)state;
+  memset(&content, 0, sizeof content);
+  content.target = content.options = etx_text_of("");
+  content.methods = &method;
+  content.method_count = 1;
+  assert_ok(etx_blob_write(&content, block, &out, NULL));
+  etx_blob blob = {{out.data, (uint32_t)out.size}, 0};
+  blob.root = etx_fb_root(&blob.fb);
+  assert_true(etx_blob_state_bytes(&blob) == 0);
+  assert_false(etx_blob_input_at(&blob, 0, 0).is_mutable);
+  const etx_blob_output output = etx_blob_output_at(&blob, 0, 0);
+  assert_true(output.lifetime == ETX_LIFETIME_SCRATCH && output.name.size == 0);
+  assert_int_equal(output.mutated_input, -1);
+  const etx_blob_symbol symbol = etx_blob_symbol_at(&blob, 0, 0);
+  assert_true(symbol.minimum == 0 && symbol.maximum == 0);
+  const etx_blob_input_dim dim = etx_blob_input_dim_at(&blob, 0, 0);
+  assert_true((dim.input | dim.symbol) == 0 && dim.dim == 0);
+  assert_true((dim.factor | dim.offset) == 0);
+  const etx_blob_view view = etx_blob_view_at(&blob, 0, 0);
+  assert_true((view.value | view.base | view.offset) == 0);
+  const etx_blob_place place = etx_blob_place_at(&blob, 0, 0);
+  assert_true((place.value | place.layout | place.offset | place.bytes) == 0);
 }
 
 static void the_stated_memory_is_enough_and_every_smaller_block_is_refused(
@@ -711,6 +775,7 @@ static void the_stated_memory_is_enough_and_every_smaller_block_is_refused(
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_read_back),
+      unit_test_with(ETX_DYNAMIC, rows_of_zeros_are_read_back),
       cmocka_unit_test(a_stock_file_has_no_blob),
       unit_test_with(ETX_VERIFIER,
                      each_disagreement_with_the_program_is_refused),
@@ -727,6 +792,7 @@ int main(void) {
       cmocka_unit_test(content_that_no_file_holds_is_refused),
       cmocka_unit_test(a_view_may_contain_its_base),
       cmocka_unit_test(planned_views_lie_where_the_plan_has_them),
+      cmocka_unit_test(planned_parts_lie_where_the_plan_has_them),
       cmocka_unit_test(
           the_stated_memory_is_enough_and_every_smaller_block_is_refused),
   };

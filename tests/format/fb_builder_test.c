@@ -2,6 +2,7 @@
 
 #include "format/flatbuffers/fb_builder.h"
 #include "format/flatbuffers/fb_reader.h"
+#include "tests/support/guarded_memory.h"
 
 static uint64_t space[1024];
 
@@ -95,6 +96,45 @@ static void equal_vtables_are_shared(void** state) {
   assert_int_equal(vtables[0], vtables[1]);
 }
 
+// Of tables of two forms, the third one is of the second form.
+static void every_earlier_vtable_is_shared(void** state) {
+  static const uint32_t fields[] = {0, 1, 1, 0};
+  etx_fb_builder b;
+  (void)state;
+  etx_fb_builder_init(&b, block_of(sizeof space));
+  for (size_t i = 0; i < COUNT(fields); ++i) {
+    etx_fb_builder_start(&b);
+    etx_fb_builder_add_u32(&b, fields[i], 7, 0);
+    assert_int_not_equal(etx_fb_builder_end(&b), 0);
+    assert_int_equal(b.vtable_count, i == 0 ? 1 : 2);
+  }
+}
+
+// A vector of tables takes over the room of its references, in a counting
+// builder, too.
+static void references_take_room_until_they_are_used(void** state) {
+  etx_fb_builder b;
+  (void)state;
+  for (int counts = 0; counts < 2; ++counts) {
+    etx_fb_builder_init(&b, block_of(sizeof space));
+    if (counts) etx_fb_builder_init_counting(&b);
+    const size_t outer = etx_fb_builder_reserve_refs(&b, 3);
+    const size_t inner = etx_fb_builder_reserve_refs(&b, 2);
+    etx_fb_builder_start(&b);
+    const etx_fb_ref table = etx_fb_builder_end(&b);
+    for (size_t i = 0; i < 2; ++i) {
+      etx_fb_builder_set_ref(&b, inner, i, table);
+    }
+    (void)etx_fb_builder_table_vector(&b, inner, 2);
+    assert_int_equal(b.refs, 3 * sizeof(etx_fb_ref));
+    for (size_t i = 0; i < 3; ++i) {
+      etx_fb_builder_set_ref(&b, outer, i, table);
+    }
+    (void)etx_fb_builder_table_vector(&b, outer, 3);
+    assert_int_equal(b.refs, 0);
+  }
+}
+
 static void absent_values_take_no_bytes(void** state) {
   etx_fb_builder b;
   etx_bytes_mut out;
@@ -120,14 +160,20 @@ static void the_counted_size_is_enough_and_every_smaller_one_fails(
   (void)state;
   etx_fb_builder_init_counting(&b);
   assert_ok(build_all(&b, &out));
+  assert_null(out.data);
+  assert_int_equal(out.size, 0);
   const size_t counted = etx_fb_builder_peak(&b);
-  etx_fb_builder_init(&b, block_of(counted));
+  test_block block = test_block_new(counted, 8);
+  etx_fb_builder_init(&b, block.bytes);
   assert_ok(build_all(&b, &out));
+  assert_true(test_block_end(&block));
   const size_t used = etx_fb_builder_peak(&b);
   assert_true(used <= counted);
   for (size_t size = 0; size < used; ++size) {
-    etx_fb_builder_init(&b, block_of(size));
+    block = test_block_new(size, 8);
+    etx_fb_builder_init(&b, block.bytes);
     assert_int_equal(build_all(&b, &out), ETX_OUT_OF_MEMORY);
+    assert_true(test_block_end(&block));
   }
 }
 
@@ -195,23 +241,27 @@ static void a_full_builder_returns_no_references(void** state) {
   assert_int_equal(etx_fb_builder_end(&b), 0);
 }
 
-// Other readers may use it.
+// Other readers may use it. The second table has no fields.
 static void a_vtable_states_the_size_of_its_table(void** state) {
+  static const uint16_t expected[2][2] = {{8, 12}, {4, 4}};
   etx_fb_builder b;
-  etx_bytes_mut out;
   (void)state;
-  etx_fb_builder_init(&b, block_of(sizeof space));
-  etx_fb_builder_start(&b);
-  etx_fb_builder_add_u32(&b, 1, 7, 0);
-  etx_fb_builder_add_u8(&b, 0, 7, 0);
-  assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
-  uint32_t root = 0, back = 0;
-  uint16_t sizes[2];
-  memcpy(&root, out.data, sizeof root);
-  memcpy(&back, out.data + root, sizeof back);
-  memcpy(sizes, out.data + root - back, sizeof sizes);
-  assert_int_equal(sizes[0], 8);
-  assert_int_equal(sizes[1], 12);
+  for (int is_empty = 0; is_empty < 2; ++is_empty) {
+    etx_bytes_mut out;
+    etx_fb_builder_init(&b, block_of(sizeof space));
+    etx_fb_builder_start(&b);
+    if (!is_empty) {
+      etx_fb_builder_add_u32(&b, 1, 7, 0);
+      etx_fb_builder_add_u8(&b, 0, 7, 0);
+    }
+    assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
+    uint32_t root = 0, back = 0;
+    uint16_t sizes[2];
+    memcpy(&root, out.data, sizeof root);
+    memcpy(&back, out.data + root, sizeof back);
+    memcpy(sizes, out.data + root - back, sizeof sizes);
+    assert_memory_equal(sizes, expected[is_empty], sizeof sizes);
+  }
 }
 
 static void a_builder_without_memory_is_full(void** state) {
@@ -242,24 +292,27 @@ static void the_same_calls_give_the_same_bytes(void** state) {
 static void more_different_vtables_than_are_remembered_are_still_right(
     void** state) {
   enum { TABLES = ETX_FB_SHARED_VTABLES + 20 };
-  etx_fb_builder b;
+  // The vtables are at the end of the builder.
+  test_block memory = test_block_new(sizeof(etx_fb_builder), 8);
+  etx_fb_builder* const b = (etx_fb_builder*)(void*)memory.bytes.data;
   etx_bytes_mut out;
   (void)state;
-  etx_fb_builder_init(&b, block_of(sizeof space));
-  const size_t refs = etx_fb_builder_reserve_refs(&b, TABLES);
+  etx_fb_builder_init(b, block_of(sizeof space));
+  const size_t refs = etx_fb_builder_reserve_refs(b, TABLES);
   for (uint32_t i = 0; i < TABLES; ++i) {
-    etx_fb_builder_start(&b);  // each table has other fields
+    etx_fb_builder_start(b);  // each table has other fields
     for (uint32_t bit = 0; bit < 7; ++bit) {
       if ((i >> bit & 1) != 0) {
-        etx_fb_builder_add_u8(&b, bit, (uint8_t)(bit + 1), 0);
+        etx_fb_builder_add_u8(b, bit, (uint8_t)(bit + 1), 0);
       }
     }
-    etx_fb_builder_set_ref(&b, refs, i, etx_fb_builder_end(&b));
+    etx_fb_builder_set_ref(b, refs, i, etx_fb_builder_end(b));
   }
-  const etx_fb_ref rows = etx_fb_builder_table_vector(&b, refs, TABLES);
-  etx_fb_builder_start(&b);
-  etx_fb_builder_add_ref(&b, 0, rows);
-  assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
+  const etx_fb_ref rows = etx_fb_builder_table_vector(b, refs, TABLES);
+  etx_fb_builder_start(b);
+  etx_fb_builder_add_ref(b, 0, rows);
+  assert_ok(etx_fb_builder_finish(b, etx_fb_builder_end(b), "TEST", &out));
+  assert_true(test_block_end(&memory));
   const etx_fb_buffer fb = {out.data, (uint32_t)out.size};
   const etx_fb_vector read = etx_fb_vector_in(&fb, etx_fb_root(&fb), 0);
   for (uint32_t i = 0; i < TABLES; ++i) {
@@ -275,6 +328,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_built_is_read_back),
       cmocka_unit_test(equal_vtables_are_shared),
+      cmocka_unit_test(every_earlier_vtable_is_shared),
+      cmocka_unit_test(references_take_room_until_they_are_used),
       cmocka_unit_test(absent_values_take_no_bytes),
       cmocka_unit_test(the_counted_size_is_enough_and_every_smaller_one_fails),
       cmocka_unit_test(sizes_that_no_file_holds_are_refused),

@@ -3,6 +3,7 @@
 #include "format/base/size_limits.h"
 #include "format/flatbuffers/fb_builder.h"
 #include "format/flatbuffers/fb_verifier.h"
+#include "tests/support/guarded_memory.h"
 
 // ---- one small table, byte by byte ----
 
@@ -31,11 +32,22 @@ static const uint8_t good[] = {
     'h', 'i', 0,   0,    // 36: its bytes and a NUL
 };
 
+// Verifies a copy of the buffer that ends at an inaccessible page.
+static etx_status verify_buffer(const etx_fb_buffer* buffer,
+                                const etx_fb_schema* schema,
+                                uint32_t max_tables, etx_diag* diag) {
+  test_block copy = test_block_of((etx_bytes){buffer->data, buffer->size}, 1);
+  const etx_fb_buffer own = {copy.bytes.data, buffer->size};
+  etx_diag_init(diag);
+  const etx_status status = etx_fb_verify(&own, schema, max_tables, diag);
+  assert_true(test_block_end(&copy));
+  return status;
+}
+
 static etx_status verify_copy(const uint8_t* bytes, uint32_t size,
                               etx_diag* diag) {
   const etx_fb_buffer buffer = {bytes, size};
-  etx_diag_init(diag);
-  return etx_fb_verify(&buffer, &small, 0, diag);
+  return verify_buffer(&buffer, &small, 0, diag);
 }
 
 static void a_good_table_is_accepted(void** state) {
@@ -83,7 +95,7 @@ static void each_damage_is_refused_with_its_reason(void** state) {
       {28, 12, "'Small.text': a reference points to byte 40 of 40"},
       {32, 5, "'Small.text': a vector's elements take 5 bytes, 4 are left"},
       {35, 255, "'Small.text': a vector's elements take"},
-      {32, 4, "'Small.text': a string ends at byte 40"},
+      {32, 4, "'Small.text': a string ends at byte 40 with 1 instead of"},
       {32, 1,
        "'Small.text': a string ends at byte 37 with 105 instead of a "
        "zero byte"},
@@ -195,8 +207,7 @@ static etx_status verify(built* it, etx_fb_ref root, uint32_t max_tables,
                          etx_diag* diag) {
   assert_ok(etx_fb_builder_finish(&it->b, root, nodes.identifier, &it->bytes));
   const etx_fb_buffer buffer = {it->bytes.data, (uint32_t)it->bytes.size};
-  etx_diag_init(diag);
-  return etx_fb_verify(&buffer, &nodes, max_tables, diag);
+  return verify_buffer(&buffer, &nodes, max_tables, diag);
 }
 
 static void members_of_a_union_are_verified(void** state) {
@@ -264,8 +275,7 @@ static void wide_elements_must_be_aligned(void** state) {
   memcpy(shifted + 12, moved + 8, it.bytes.size - 8);
   shifted[0] = (uint8_t)(shifted[0] + 4);
   const etx_fb_buffer buffer = {shifted, (uint32_t)it.bytes.size + 4};
-  etx_diag_init(&diag);
-  assert_int_equal(etx_fb_verify(&buffer, &nodes, 0, &diag), ETX_BAD_FILE);
+  assert_int_equal(verify_buffer(&buffer, &nodes, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "'Node.wides': a vector's elements lie at byte");
 }
 
@@ -381,9 +391,32 @@ static void a_table_with_a_known_vtable_must_end_inside_the_file(void** state) {
   const etx_fb_vector unions =
       etx_fb_vector_in(&r.buffer, etx_fb_root(&r.buffer), CHILDREN);
   move_table(&r, r.reference, etx_fb_table_at(&r.buffer, unions, 0), 4, 0);
-  etx_diag_init(&diag);
-  assert_int_equal(etx_fb_verify(&r.buffer, &nodes, 0, &diag), ETX_BAD_FILE);
+  assert_int_equal(verify_buffer(&r.buffer, &nodes, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "of its table, 4 bytes are left");
+}
+
+// The last fields of the table end there, too.
+static void a_table_with_a_known_vtable_ends_with_its_fields(void** state) {
+  room r;
+  etx_diag diag;
+  (void)state;
+  make_room(&r);
+  const etx_fb_vector unions =
+      etx_fb_vector_in(&r.buffer, etx_fb_root(&r.buffer), CHILDREN);
+  const uint32_t third = etx_fb_table_at(&r.buffer, unions, 2);
+  const uint32_t member = etx_fb_field(&r.buffer, third, MEMBER);
+  const uint32_t table = etx_fb_table(&r.buffer, third, MEMBER);
+  const uint32_t number = etx_fb_field(&r.buffer, table, 0) + 4 - table;
+  const uint32_t wide = etx_fb_field(&r.buffer, table, 1) + 8 - table;
+  const uint32_t end = number > wide ? number : wide;
+  const room before = r;
+  for (uint32_t bytes = 4; bytes <= end; ++bytes) {
+    r = before;
+    r.buffer.data = byte_at(&r, 0);
+    move_table(&r, member, table, bytes, 0);
+    assert_int_equal(verify_buffer(&r.buffer, &nodes, 0, &diag),
+                     bytes == end ? ETX_OK : ETX_BAD_FILE);
+  }
 }
 
 static void a_table_with_a_known_vtable_must_be_aligned(void** state) {
@@ -398,13 +431,44 @@ static void a_table_with_a_known_vtable_must_be_aligned(void** state) {
   const uint32_t table = etx_fb_table(&r.buffer, third, MEMBER);
   const room before = r;
   move_table(&r, member, table, 24, 0);
-  etx_diag_init(&diag);
-  assert_ok(etx_fb_verify(&r.buffer, &nodes, 0, &diag));
+  assert_ok(verify_buffer(&r.buffer, &nodes, 0, &diag));
   r = before;
   r.buffer.data = byte_at(&r, 0);
   move_table(&r, member, table, 24, 4);
-  assert_int_equal(etx_fb_verify(&r.buffer, &nodes, 0, &diag), ETX_BAD_FILE);
+  assert_int_equal(verify_buffer(&r.buffer, &nodes, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "'Leaf.wide': a field lies at byte");
+}
+
+// A table of the first type, with a vtable 2 GB behind a known one of the
+// second type, at a place with the same remainder by 8.
+static void a_vtable_far_outside_is_no_known_one(void** state) {
+  size_t tried = 0;
+  (void)state;
+  for (int pad = 0; pad < 2; ++pad) {
+    built it;
+    etx_diag diag;
+    begin(&it);
+    const size_t refs = etx_fb_builder_reserve_refs(&it.b, 2);
+    etx_fb_builder_set_ref(&it.b, refs, 0, union_of(&it, 1, leaf(&it, 5)));
+    if (pad) (void)etx_fb_builder_vector(&it.b, NULL, 0, 4, 4);
+    etx_fb_builder_set_ref(&it.b, refs, 1, node_of(&it, TEXT, 0));
+    const etx_fb_ref tables = etx_fb_builder_table_vector(&it.b, refs, 2);
+    assert_ok(verify(&it, node_of(&it, CHILDREN, tables), 0, &diag));
+    const etx_fb_buffer fb = {it.bytes.data, (uint32_t)it.bytes.size};
+    const etx_fb_vector both =
+        etx_fb_vector_in(&fb, etx_fb_root(&fb), CHILDREN);
+    const uint32_t known =
+        etx_fb_table(&fb, etx_fb_table_at(&fb, both, 0), MEMBER);
+    const uint32_t table = etx_fb_table_at(&fb, both, 1);
+    if ((known ^ table) % 8 != 0) continue;
+    uint32_t distance = 0;
+    memcpy(&distance, fb.data + known, sizeof distance);
+    distance += table - known + 0x80000000u;
+    memcpy(it.bytes.data + table, &distance, sizeof distance);
+    assert_int_equal(verify_buffer(&fb, &nodes, 0, &diag), ETX_BAD_FILE);
+    ++tried;
+  }
+  assert_int_equal(tried, 1);
 }
 
 // Of a schema in which a table without fields precedes the one that is wrong.
@@ -429,7 +493,7 @@ static void a_message_names_the_table_that_has_the_field(void** state) {
   etx_fb_builder_add_ref(&b, 1, lacking);
   assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
   const etx_fb_buffer buffer = {out.data, (uint32_t)out.size};
-  assert_int_equal(etx_fb_verify(&buffer, &schema, 0, &diag), ETX_BAD_FILE);
+  assert_int_equal(verify_buffer(&buffer, &schema, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "'Full.text': the table at byte");
 }
 
@@ -459,13 +523,12 @@ static void the_text_of_a_second_table_is_verified(void** state) {
   etx_fb_builder_add_ref(&b, 0, rows);
   assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "TEST", &out));
   const etx_fb_buffer buffer = {out.data, (uint32_t)out.size};
-  assert_ok(etx_fb_verify(&buffer, &schema, 0, &diag));
+  assert_ok(verify_buffer(&buffer, &schema, 0, &diag));
   for (size_t at = 8; at + 4 <= out.size; ++at) {
     if (memcmp(out.data + at, "two", 4) != 0) continue;
     out.data[at + 3] = 'x';  // instead of the NUL
   }
-  etx_diag_init(&diag);
-  assert_int_equal(etx_fb_verify(&buffer, &schema, 0, &diag), ETX_BAD_FILE);
+  assert_int_equal(verify_buffer(&buffer, &schema, 0, &diag), ETX_BAD_FILE);
   assert_says(&diag, "'Row.text': a string ends at byte");
 }
 
@@ -482,6 +545,100 @@ static void numbers_end_inside_the_buffer(void** state) {
   bytes[0] = 36;
   assert_int_equal(verify_copy(bytes, 38, &diag), ETX_BAD_FILE);
   assert_says(&diag, "a table ends at byte 40 of 38");
+}
+
+static const etx_fb_field_info byte_fields[] = {{ETX_FB_U8, false, 0}};
+static const etx_fb_table_info byte_tables[] = {{0, 1}};
+static const etx_fb_schema byte_schema = {byte_tables, byte_fields, NULL,
+                                          "Byte\0value", "TEST"};
+
+// A byte at each place of its table, which is the last of the buffer.
+static void a_byte_lies_behind_the_start_of_its_table(void** state) {
+  uint8_t bytes[] = {16, 0, 0, 0, 'T', 'E', 'S', 'T', 6, 0, 8, 0,
+                     4,  0, 0, 0, 8,   0,   0,   0,   1, 2, 3, 4};
+  (void)state;
+  for (uint8_t at = 1; at <= 9; ++at) {
+    const etx_fb_buffer buffer = {bytes, sizeof bytes};
+    etx_diag diag;
+    bytes[12] = at;
+    assert_int_equal(verify_buffer(&buffer, &byte_schema, 0, &diag),
+                     at >= 4 && at < 8 ? ETX_OK : ETX_BAD_FILE);
+  }
+}
+
+// A table without fields: in its place, misaligned, and too near to the end.
+// The bytes at 0 could be its vtable.
+static void a_table_without_fields_has_a_place(void** state) {
+  static const etx_fb_table_info tables[] = {{0, 0}};
+  static const etx_fb_schema schema = {tables, byte_fields, NULL, "Empty",
+                                       "TEST"};
+  uint8_t bytes[] = {20, 0, 0, 0, 'T', 'E', 'S', 'T', 4,  0, 4, 0,
+                     0,  0, 0, 0, 0,   0,   0,   0,   12, 0, 0, 0};
+  (void)state;
+  for (uint8_t at = 18; at <= 20; at += 2) {
+    for (uint32_t size = 22; size <= 24; size += 2) {
+      const etx_fb_buffer buffer = {bytes, size};
+      etx_diag diag;
+      bytes[0] = at;
+      assert_int_equal(verify_buffer(&buffer, &schema, 0, &diag),
+                       at == 20 && size == 24 ? ETX_OK : ETX_BAD_FILE);
+    }
+  }
+}
+
+// A vector of bytes at its place, at that of its reference, and outside. The
+// first bytes of the buffer could be one.
+static void a_vector_is_not_where_its_reference_is(void** state) {
+  static const etx_fb_field_info fields[] = {{ETX_FB_U8S, false, 0}};
+  static const etx_fb_schema schema = {byte_tables, fields, NULL,
+                                       "Bytes\0items", "TEST"};
+  uint8_t bytes[] = {16, 0, 0, 0, 'T', 'E', 'S', 'T', 6, 0, 8, 0, 4, 0,
+                     0,  0, 8, 0, 0,   0,   4,   0,   0, 0, 0, 0, 0, 0};
+  (void)state;
+  for (uint8_t distance = 0; distance <= 8; distance += 4) {
+    const etx_fb_buffer buffer = {bytes, sizeof bytes};
+    etx_diag diag;
+    bytes[20] = distance;
+    assert_int_equal(verify_buffer(&buffer, &schema, 0, &diag),
+                     distance == 4 ? ETX_OK : ETX_BAD_FILE);
+  }
+}
+
+// Wide elements: as many as there is room for, one more, and none where one
+// would be misaligned.
+static void a_vector_of_wide_elements_ends_inside_the_buffer(void** state) {
+  static const etx_fb_field_info fields[] = {{ETX_FB_F64S, false, 0}};
+  static const etx_fb_schema schema = {byte_tables, fields, NULL, "Wide\0items",
+                                       "TEST"};
+  static const struct {
+    uint8_t distance, count;
+    etx_status status;
+  } rows[] = {{8, 0, ETX_OK},       {8, 1, ETX_OK}, {8, 2, ETX_BAD_FILE},
+              {8, 9, ETX_BAD_FILE}, {4, 0, ETX_OK}, {4, 1, ETX_BAD_FILE}};
+  (void)state;
+  for (size_t i = 0; i < COUNT(rows); ++i) {
+    uint8_t bytes[40] = {16, 0, 0, 0, 'T', 'E', 'S', 'T', 6, 0,
+                         8,  0, 4, 0, 0,   0,   8,   0,   0, 0};
+    const etx_fb_buffer buffer = {bytes, sizeof bytes};
+    etx_diag diag;
+    bytes[20] = rows[i].distance;
+    bytes[20 + rows[i].distance] = rows[i].count;
+    const etx_status status = verify_buffer(&buffer, &schema, 0, &diag);
+    if (status != rows[i].status) fail_msg("row %zu: %d", i, (int)status);
+  }
+}
+
+static void a_vtable_may_end_with_the_buffer(void** state) {
+  static const uint8_t bytes[] = {8,    0,    0,    0,    'T', 'E', 'S', 'T',
+                                  0xf8, 0xff, 0xff, 0xff, 1,   0,   0,   0,
+                                  6,    0,    8,    0,    4,   0};
+  etx_diag diag;
+  (void)state;
+  etx_fb_buffer buffer = {bytes, sizeof bytes};
+  assert_ok(verify_buffer(&buffer, &byte_schema, 0, &diag));
+  buffer.size -= 1;
+  assert_int_equal(verify_buffer(&buffer, &byte_schema, 0, &diag),
+                   ETX_BAD_FILE);
 }
 
 static void a_message_says_what_the_head_has(void** state) {
@@ -555,10 +712,17 @@ int main(void) {
       cmocka_unit_test(tables_with_a_known_vtable_count_towards_the_limit),
       cmocka_unit_test(tables_with_a_known_vtable_count_towards_the_depth),
       cmocka_unit_test(a_table_with_a_known_vtable_must_end_inside_the_file),
+      cmocka_unit_test(a_table_with_a_known_vtable_ends_with_its_fields),
       cmocka_unit_test(a_table_with_a_known_vtable_must_be_aligned),
+      cmocka_unit_test(a_vtable_far_outside_is_no_known_one),
       cmocka_unit_test(a_message_names_the_table_that_has_the_field),
       cmocka_unit_test(the_text_of_a_second_table_is_verified),
       cmocka_unit_test(numbers_end_inside_the_buffer),
+      cmocka_unit_test(a_byte_lies_behind_the_start_of_its_table),
+      cmocka_unit_test(a_table_without_fields_has_a_place),
+      cmocka_unit_test(a_vector_is_not_where_its_reference_is),
+      cmocka_unit_test(a_vector_of_wide_elements_ends_inside_the_buffer),
+      cmocka_unit_test(a_vtable_may_end_with_the_buffer),
       cmocka_unit_test(a_message_says_what_the_head_has),
       cmocka_unit_test(a_buffer_has_at_most_2_gigabytes),
       cmocka_unit_test(shared_tables_cannot_cause_endless_work),

@@ -1,18 +1,23 @@
 #include "tests/format/fixtures/format_test.h"
 
 #include "format/pte/pte_header.h"
+#include "tests/support/guarded_memory.h"
 
-// A file of `size` bytes with a header of the given numbers.
-static uint8_t file[512];
+// A file of `size` bytes with a header of the given numbers. It ends at an
+// inaccessible page.
+static test_block block;
+static uint8_t* file;
 
 static etx_bytes file_with(uint32_t length, uint64_t program, uint64_t base,
                            uint64_t segments, size_t size) {
   const etx_pte_header header = {true, 0, program, base, segments};
-  memset(file, 0, sizeof file);
+  if (file != NULL) assert_true(test_block_end(&block));
+  block = test_block_new(size, 1);
+  file = block.bytes.data;
+  memset(file, 0, size);
   etx_pte_header_write(&header, file + 8);
   memcpy(file + 12, &length, sizeof length);
-  const etx_bytes bytes = {file, size};
-  return bytes;
+  return (etx_bytes){file, size};
 }
 
 static void a_written_header_is_read_back(void** state) {
@@ -66,6 +71,13 @@ static void a_file_may_have_no_segments(void** state) {
     assert_int_equal(header.segment_base, 0);
     assert_int_equal(header.segment_bytes, 0);
   }
+}
+
+static void a_program_may_end_with_its_header(void** state) {
+  etx_pte_header header;
+  (void)state;
+  assert_ok(etx_pte_header_read(file_with(32, 40, 0, 0, 356), &header, NULL));
+  assert_int_equal(header.program_bytes, 40);
 }
 
 static void a_longer_header_is_accepted(void** state) {
@@ -128,6 +140,7 @@ int main(void) {
       cmocka_unit_test(a_file_without_extended_header_is_all_program),
       cmocka_unit_test(the_older_short_header_has_segments_up_to_the_end),
       cmocka_unit_test(a_file_may_have_no_segments),
+      cmocka_unit_test(a_program_may_end_with_its_header),
       cmocka_unit_test(a_longer_header_is_accepted),
       cmocka_unit_test(numbers_that_do_not_fit_the_file_are_refused),
   };

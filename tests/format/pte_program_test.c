@@ -175,6 +175,55 @@ static void every_kind_of_instruction_is_read(void** state) {
   assert_int_equal(it.argument_count, 2);
 }
 
+// Of kinds that have no arguments or no target.
+static void every_field_of_an_instruction_is_set(void** state) {
+  const program_fixture* f = *state;
+  for (size_t chain = 0; chain < 2; ++chain) {
+    const size_t count = etx_pte_instruction_count(&f->plan, chain);
+    for (size_t i = 0; i < count; ++i) {
+      etx_pte_instruction it;
+      memset(&it, 0x5a, sizeof it);
+      etx_pte_instruction_read(&f->plan, etx_pte_chain_at(&f->plan, chain), i,
+                               &it);
+      const bool is_call =
+          it.kind == ETX_PTE_KERNEL_CALL || it.kind == ETX_PTE_DELEGATE_CALL;
+      if (is_call || it.kind == ETX_PTE_FREE_CALL) {
+        assert_int_equal(it.target, 0);
+      }
+      if (is_call) continue;
+      assert_null(it.arguments);
+      assert_int_equal(it.argument_count, 0);
+    }
+  }
+}
+
+// Of tensors without memory, and of those without a name.
+static void every_field_of_a_tensor_is_set(void** state) {
+  const program_fixture* f = *state;
+  const size_t count = etx_pte_value_count(&f->plan);
+  size_t without_memory = 0;
+  for (size_t i = 0; i < count; ++i) {
+    etx_pte_value value;
+    memset(&value, 0x5a, sizeof value);
+    (void)etx_pte_value_read(&f->plan, i, &value);
+    if (value.kind != ETX_PTE_TENSOR) continue;
+    const etx_pte_tensor* const tensor = &value.as.tensor;
+    assert_int_equal(tensor->storage_offset, 0);
+    assert_true(tensor->rank <= 2);
+    if (!tensor->has_allocation) {
+      assert_int_equal(tensor->memory_id, 0);
+      assert_true(tensor->memory_offset == 0);
+      ++without_memory;
+    }
+    if (tensor->name.size == 0) {
+      assert_int_equal(tensor->location, 0);
+      assert_int_equal(tensor->device_type, 0);
+      assert_int_equal(tensor->device_index, 0);
+    }
+  }
+  assert_true(without_memory > 0);
+}
+
 static void delegates_are_readable(void** state) {
   const program_fixture* f = *state;
   assert_int_equal(etx_pte_delegate_count(&f->plan), 1);
@@ -336,6 +385,8 @@ int main(void) {
       cmocka_unit_test(constants_and_initial_data_lie_in_the_file),
       cmocka_unit_test(ports_operators_and_arenas_are_read),
       cmocka_unit_test(every_kind_of_instruction_is_read),
+      cmocka_unit_test(every_field_of_an_instruction_is_set),
+      cmocka_unit_test(every_field_of_a_tensor_is_set),
       cmocka_unit_test(delegates_are_readable),
       cmocka_unit_test(named_data_is_found_by_key),
       cmocka_unit_test(an_unverified_program_has_the_same_fields),

@@ -400,6 +400,15 @@ static void empty_tensor(program_variant* v) {
   v->sizes[1] =
       INT32_MAX / 8;  // a row still fits the address space of a 32-bit machine
 }
+// The largest stride that is possible, where a size of 0 counts as 1. A machine
+// of 32 bits cannot address such a tensor.
+static void largest_stride(program_variant* v) {
+  tensor_of(v, SAMPLE_INPUT)->rank = 3;
+  for (int i = 0; i < 3; ++i) v->dim_order[i] = (uint8_t)i;
+  v->sizes[0] = 2;
+  v->sizes[1] = SIZE_MAX > UINT32_MAX ? INT32_MAX : INT32_MAX / 16;
+  v->sizes[2] = 0;
+}
 static void exactly_in_its_arena(program_variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = 72;
 }
@@ -421,8 +430,21 @@ static void dynamic_without_bound(program_variant* v) {
 static void operator_of_one_letter(program_variant* v) {
   v->operators[0].name.size = 1;
 }
+// The limit counts a dot between the two.
+static const char letters[ETX_MAX_OPERATOR_NAME + 1] = {'a'};
+static void longest_operator(program_variant* v) {
+  v->operators[0].name = (etx_text){letters, ETX_MAX_OPERATOR_NAME};
+  v->operators[0].overload.size = 0;
+}
+static void operator_with_the_longest_overload(program_variant* v) {
+  v->operators[0].name = (etx_text){letters, 1};
+  v->operators[0].overload = (etx_text){letters, ETX_MAX_OPERATOR_NAME - 2};
+}
 static void external_of_one_letter(program_variant* v) {
   tensor_of(v, SAMPLE_EXTERNAL)->name.size = 1;
+}
+static void device_of_the_first_arena(program_variant* v) {
+  v->devices[0].buffer = 1;
 }
 static void input_without_memory(program_variant* v) {
   v->inputs[0] = SAMPLE_TURNED;
@@ -432,17 +454,22 @@ static void no_plans(program_variant* v) { v->content.plan_count = 0; }
 // Files that ExecuTorch's runtime loads, and files whose error concerns one
 // method only.
 static void unusual_but_valid_files_are_accepted(void** state) {
-  static void (*const changes[])(program_variant*) = {jump_to_the_end,
-                                                      empty_tensor,
-                                                      exactly_in_its_arena,
-                                                      exact_limits,
-                                                      no_limit_at_all,
-                                                      longer_constant,
-                                                      dynamic_without_bound,
-                                                      input_without_memory,
-                                                      operator_of_one_letter,
-                                                      external_of_one_letter,
-                                                      no_plans};
+  static void (*const changes[])(program_variant*) = {
+      jump_to_the_end,
+      empty_tensor,
+      largest_stride,
+      longest_operator,
+      operator_with_the_longest_overload,
+      device_of_the_first_arena,
+      exactly_in_its_arena,
+      exact_limits,
+      no_limit_at_all,
+      longer_constant,
+      dynamic_without_bound,
+      input_without_memory,
+      operator_of_one_letter,
+      external_of_one_letter,
+      no_plans};
   (void)state;
   for (size_t i = 0; i < COUNT(changes); ++i) {
     program_variant v;

@@ -106,6 +106,116 @@ static void several_outputs_are_compared_with_each_other(void** state) {
                  "argument 0 overlaps an output");
 }
 
+// Two results with the same bytes, and a list of one tensor with those of the
+// result.
+static void equal_bytes_are_refused_too(void** state) {
+  (void)state;
+  assert_refused(load_parted(64), ETX_BAD_FILE,
+                 "argument 2 overlaps an output");
+  test_program* p = start();
+  int x = scratch(p, 0);
+  // One tensor as both results.
+  const int part = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 64);
+  const int list = test_tensors(p, ARGS(part, part));
+  test_call(p, "aten::unbind_copy", "int_out",
+            ARGS(x, test_int(p, 0), list, list));
+  test_output(p, part, "");
+  assert_refused(load(p), ETX_BAD_FILE, "argument 2 overlaps an output");
+  p = start();
+  x = scratch(p, 0);
+  const int out = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1, 2, 2), 0);
+  test_call(p, "aten::stack", "out",
+            ARGS(test_tensors(p, &x, 1), test_int(p, 0), out, out));
+  test_output(p, out, "");
+  assert_refused(load(p), ETX_BAD_FILE, "argument 0 overlaps an output");
+}
+
+// Results in the bytes of an operand, which lie at 0: whether the operator may
+// overwrite it, and whether each element of both has the same bytes.
+static void operands_may_be_overwritten_element_by_element(void** state) {
+  (void)state;
+  static const uint8_t turned2[2] = {1, 0}, turned3[3] = {0, 2, 1};
+  enum { NEG, COPY, COPY_SELF, PUT, PUT_SELF, CAST, VIEW, ADD };
+  static const struct {
+    int call;
+    etx_dtype from, to;
+    test_sizes from_sizes, to_sizes;
+    bool from_is_turned, to_is_turned, is_valid;
+  } rows[] = {
+#define F32 ETX_DTYPE_FLOAT32
+      {NEG, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, false, false, true},
+      {NEG, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, true, true, true},
+      {NEG, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, true, false, false},
+      {NEG, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, false, true, false},
+      {NEG, F32, F32, {{2, 2, 2}, 3}, {{2, 2, 2}, 3}, false, false, true},
+      {NEG, F32, F32, {{2, 2, 2}, 3}, {{2, 2, 2}, 3}, true, true, true},
+      {NEG, F32, F32, {{2, 2, 2}, 3}, {{2, 2, 2}, 3}, true, false, false},
+      {NEG, F32, F32, {{2, 2, 2}, 3}, {{2, 2, 2}, 3}, false, true, false},
+      {COPY, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, false, false, true},
+      {COPY_SELF, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, false, false, true},
+      {PUT, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, false, false, false},
+      {PUT_SELF, F32, F32, {{2, 2}, 2}, {{2, 2}, 2}, false, false, true},
+      {CAST, F32, ETX_DTYPE_INT32, {{4}, 1}, {{4}, 1}, false, false, true},
+      {CAST, F32, ETX_DTYPE_INT64, {{4}, 1}, {{4}, 1}, false, false, false},
+      {VIEW, F32, F32, {{2, 2}, 2}, {{4, 1}, 2}, false, false, true},
+      {VIEW, F32, F32, {{2, 2}, 2}, {{4, 1}, 2}, true, false, false},
+      {ADD, ETX_DTYPE_FLOAT64, F32, {{2}, 1}, {{2, 2}, 2}, false, false, false},
+#undef F32
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    test_program* p = start();
+    const int x = test_scratch(p, rows[i].from, rows[i].from_sizes, 0);
+    const int out = test_scratch(p, rows[i].to, rows[i].to_sizes, 0);
+    const int other = test_scratch(p, rows[i].to, rows[i].to_sizes, 64);
+    const int none = test_none(p), no = test_bool(p, false);
+    const int size[2] = {test_int(p, 4), test_int(p, 1)};
+    const uint8_t* const turned =
+        rows[i].from_sizes.rank == 3 ? turned3 : turned2;
+    if (rows[i].from_is_turned) test_tensor_of(p, x)->dim_order = turned;
+    if (rows[i].to_is_turned) test_tensor_of(p, out)->dim_order = turned;
+    const int64_t zeros[2] = {0, 1};
+    const int index = test_constant(p, ETX_DTYPE_INT64, SIZES(2),
+                                    test_data(p, zeros, sizeof zeros));
+    switch (rows[i].call) {
+      case NEG:
+        test_call(p, "aten::neg", "out", ARGS(x, out, out));
+        break;
+      case COPY:
+        test_call(p, "aten::copy", "out", ARGS(other, x, no, out, out));
+        break;
+      case COPY_SELF:
+        test_call(p, "aten::copy", "out", ARGS(x, other, no, out, out));
+        break;
+      case PUT:
+        test_call(p, "etx::index_copy", "out",
+                  ARGS(other, test_int(p, 0), index, x, out, out));
+        break;
+      case PUT_SELF:
+        test_call(p, "etx::index_copy", "out",
+                  ARGS(x, test_int(p, 0), index, other, out, out));
+        break;
+      case CAST:
+        test_call(p, "aten::_to_copy", "out", ARGS(x, no, none, out, out));
+        break;
+      case VIEW:
+        test_call(p, "aten::view_copy", "out",
+                  ARGS(x, test_ints(p, size, 2), out, out));
+        break;
+      default:
+        test_call(p, "aten::add", "out",
+                  ARGS(other, x, test_int(p, 1), out, out));
+    }
+    test_output(p, out, "");
+    const etx_status status = load(p);
+    const etx_status wanted = rows[i].is_valid ? ETX_OK : ETX_BAD_FILE;
+    if (status != wanted ||
+        (status != ETX_OK && !test_message_has(&diag, "overlaps an output"))) {
+      fail_msg("row %u: %s %s", (unsigned)i, etx_status_name(status),
+               diag.text);
+    }
+  }
+}
+
 static void items_of_a_list_without_memory_are_refused(void** state) {
   (void)state;
   test_program* p = start();
@@ -209,6 +319,9 @@ int main(void) {
                      outputs_of_a_list_are_compared_with_each_other),
       unit_test_with(ETX_VERIFIER,
                      several_outputs_are_compared_with_each_other),
+      unit_test_with(ETX_VERIFIER, equal_bytes_are_refused_too),
+      unit_test_with(ETX_VERIFIER,
+                     operands_may_be_overwritten_element_by_element),
       unit_test_with(ETX_VERIFIER, items_of_a_list_without_memory_are_refused),
       unit_test_with(ETX_VERIFIER, none_in_a_list_of_tensors_is_refused),
       unit_test_with(ETX_VERIFIER,

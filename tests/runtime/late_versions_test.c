@@ -149,6 +149,43 @@ static void only_what_uses_a_new_late_number_is_prepared_again(void** state) {
   end(&f);
 }
 
+static size_t seen;  // calls since it was set to 0
+
+static void see_before(void* context, size_t instruction,
+                       const etx_call* call) {
+  (void)context, (void)instruction, (void)call;
+  ++seen;
+}
+
+static void see_after(void* context, size_t instruction, const etx_call* call) {
+  (void)context, (void)instruction, (void)call;
+}
+
+// The kernels of a = x + x; b = a[0:n]; c = b + b, of which n is late: an
+// observer sees all of them, whether n is as in the run before or not.
+static void an_observer_sees_kernels_with_equal_late_values(void** state) {
+  (void)state;
+  static const etx_run_observer observer = {see_before, see_after, NULL};
+  versions_fixture f;
+  start(&f);
+  const int n = test_int(f.p, 0), *s = f.slots;
+  twice(&f, f.x, s[0]);
+  test_call(f.p, "aten::_local_scalar_dense", "", ARGS(f.count, n));
+  head(&f, s[0], n, s[1]);
+  twice(&f, s[1], s[2]);
+  load(&f, s[2]);
+  static const int64_t counts[] = {3, 3, 3, 2, 2, 2};
+  for (int is_observed = 0; is_observed < 3; ++is_observed) {
+    etx_method_observe(&f.loaded.method, is_observed == 1 ? &observer : NULL);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+      seen = 0;
+      run_ok(&f, (versions_run){6, counts[i], true}, (int32_t)counts[i], 4);
+      assert_int_equal(seen, is_observed == 1 ? 3 : 0);
+    }
+  }
+  end(&f);
+}
+
 // a = as many zeros as count says; b = a + a; c = x[0:1]; d = b + b
 static void sizes_that_a_kernel_finds_are_compared_too(void** state) {
   (void)state;
@@ -309,6 +346,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_CONTROL_FLOW,
                      only_what_uses_a_new_late_number_is_prepared_again),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     an_observer_sees_kernels_with_equal_late_values),
       unit_test_with(ETX_CONTROL_FLOW,
                      sizes_that_a_kernel_finds_are_compared_too),
       unit_test_with(ETX_CONTROL_FLOW,

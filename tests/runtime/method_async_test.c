@@ -270,6 +270,14 @@ static void check_failures(size_t thread_count) {
   assert_status(etx_future_wait(&other.future, &diag), expected);
   assert_string_equal(diag.text, direct_diag.text);
   assert_int_equal(etx_future_wait(&other.future, NULL), expected);
+  // The first failure of a message stays.
+  etx_diag earlier;
+  etx_diag_init(&earlier);
+  assert_int_equal(etx_diag_fail(&earlier, ETX_NOT_FOUND, "earlier"),
+                   ETX_NOT_FOUND);
+  assert_int_equal(etx_future_wait(&other.future, &earlier), expected);
+  if (ETX_MESSAGES) assert_int_equal(earlier.status, ETX_NOT_FOUND);
+  assert_true(test_message_is(&earlier, "earlier"));
   assert_true(etx_shared_memory_is_torn(&other.shared));
   end_instance(&other);
   end_instance(&direct);

@@ -88,6 +88,10 @@ static void wrong_types_ranks_and_sizes_are_refused(void** state) {
   t.strides = transposed;
   assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
                  "stride");
+  const int32_t apart[2] = {2, 5};
+  t.strides = apart;
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "stride 5 in dimension 1, expected 1");
   assert_refused(etx_method_set_input(m, 5, &t, &diag), ETX_OUT_OF_RANGE,
                  "there is no input 5");
   end(&f);
@@ -217,6 +221,47 @@ static void planned_inputs_are_copied_at_each_run(void** state) {
   end(&f);
 }
 
+// Numbers and texts that the file fixes are part of the method.
+static void fixed_inputs_are_not_forgotten(void** state) {
+  (void)state;
+  inputs_fixture f;
+  start_planned(&f);
+  etx_method* m = &f.loaded.method;
+  float data[4] = {1, 2, 3, 4};
+  const etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2, 2);
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  assert_ok(etx_method_forget(m, &diag));
+  assert_refused(etx_method_run(m, &diag), ETX_BAD_STATE,
+                 "input 'input_0' of method 'forward' was never set");
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  end(&f);
+}
+
+static void one_byte_is_copied_too(void** state) {
+  (void)state;
+  inputs_fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int flag =
+      test_input(p, test_scratch(p, ETX_DTYPE_BOOL, SIZES(1), 0), "");
+  const int y = test_scratch(p, ETX_DTYPE_BOOL, SIZES(1), 16);
+  test_call(p, "aten::copy_", "", ARGS(y, flag, test_bool(p, false), y));
+  test_output(p, y, "");
+  load(&f, "forward");
+  for (uint8_t value = 0; value < 4; ++value) {
+    uint8_t bit = value % 2;
+    const etx_tensor x = TEST_TENSOR(&bit, ETX_DTYPE_BOOL, 1);
+    assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const uint8_t* const found = test_output_tensor(&f.loaded.method, 0)->data;
+    assert_int_equal(*found, bit);
+  }
+  end(&f);
+}
+
 static void without_symbols_only_the_number_of_elements_is_bounded(
     void** state) {
   (void)state;
@@ -225,12 +270,45 @@ static void without_symbols_only_the_number_of_elements_is_bounded(
   etx_method* m = &f.loaded.method;
   float data[8] = {1, 2, 3, 4, 5};
   etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 1, 4);
+  const int32_t any[2] = {77, 1};  // no element is 77 behind another
+  x.strides = any;
   assert_ok(etx_method_set_input(m, 0, &x, &diag));
   assert_ok(etx_method_run(m, &diag));
   assert_int_equal(test_output_tensor(m, 0)->sizes[1], 4);
   x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 5, 1);
   assert_refused(etx_method_set_input(m, 0, &x, &diag), ETX_OUT_OF_RANGE,
                  "input 'input_0' has 5 elements, the method takes up to 4");
+  end(&f);
+}
+
+// The bounds in a stock file need not agree: y of at most 2 elements is x + x,
+// which may have 4.
+static void bounds_of_a_stock_file_need_not_agree(void** state) {
+  (void)state;
+  inputs_fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 48, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4))), "");
+  test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4)), "");
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0));
+  test_call(p, "aten::add", "out", ARGS(x, x, test_int(p, 1), y, y));
+  test_output(p, y, "");
+  load(&f, "forward");
+  etx_method* m = &f.loaded.method;
+  float data[4] = {1, 2, 3, 4};
+  const float wanted[2] = {2, 4};
+  etx_tensor t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 4);
+  assert_ok(etx_method_set_input(m, 1, &t, &diag));
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(m, 0, &t, &diag));
+  assert_true(etx_method_run(m, &diag) != ETX_OK);
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2);
+  assert_ok(etx_method_set_input(m, 0, &t, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  assert_memory_equal(test_output_tensor(m, 0)->data, wanted, sizeof wanted);
   end(&f);
 }
 
@@ -269,6 +347,56 @@ static void fixed_values_must_be_given_as_they_were_exported(void** state) {
   const etx_tensor t = TEST_TENSOR(&value, ETX_DTYPE_FLOAT32, 1);
   assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
                  "is not a tensor");
+  end(&f);
+}
+
+static void a_fixed_flag_must_be_given_as_it_was_exported(void** state) {
+  (void)state;
+  inputs_fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_output(p, test_input(p, test_bool(p, true), ""), "");
+  test_output(p, test_input(p, test_bool(p, false), ""), "");
+  load(&f, "forward");
+  etx_method* m = &f.loaded.method;
+  etx_value value = {.kind = ETX_VALUE_BOOL, .as.boolean = true};
+  assert_ok(etx_method_set_value(m, 0, &value, &diag));
+  assert_refused(etx_method_set_value(m, 1, &value, &diag), ETX_BAD_ARGUMENT,
+                 "input 'input_1' was fixed");
+  value.as.boolean = false;
+  assert_ok(etx_method_set_value(m, 1, &value, &diag));
+  assert_refused(etx_method_set_value(m, 0, &value, &diag), ETX_BAD_ARGUMENT,
+                 "input 'input_0' was fixed");
+  end(&f);
+}
+
+// One element needs data, and strides that fit: also in the first dimension.
+static void the_smallest_inputs_are_checked(void** state) {
+  (void)state;
+  inputs_fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_output(
+      p, test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1)), ""), "");
+  test_output(
+      p, test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), ""), "");
+  test_output(
+      p, test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(0)), ""), "");
+  load(&f, "forward");
+  etx_method* m = &f.loaded.method;
+  float data[4] = {1, 2, 3, 4};
+  etx_tensor t = TEST_TENSOR(NULL, ETX_DTYPE_FLOAT32, 1);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "input 'input_0' has no data");
+  t.data = data;
+  assert_ok(etx_method_set_input(m, 0, &t, &diag));
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2);
+  const int32_t apart[1] = {2};
+  t.strides = apart;
+  assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
+                 "stride 2 in dimension 0, expected 1");
+  t = TEST_TENSOR(NULL, ETX_DTYPE_FLOAT32, 0);
+  assert_ok(etx_method_set_input(m, 2, &t, &diag));
   end(&f);
 }
 
@@ -489,19 +617,14 @@ static void fixed_floats_are_compared_with_a_tolerance(void** state) {
   const struct {
     double fixed, given;
     bool is_same;
-  } rows[] = {{1, 1.00005, true},
-              {1, 0.99995, true},
-              {1, 1.001, false},
-              {1, 0.999, false},
-              {-1, -1.00005, true},
-              {-1e6, -1e6 - 5, true},
-              {-1e6, -1e6 + 50, false},
-              {nan, nan, true},
-              {nan, 1, false},
-              {1, nan, false},
-              {infinity, infinity, true},
-              {infinity, 1, false},
-              {-infinity, 1, false}};
+  } rows[] = {{1, 1.00005, true},     {1, 0.99995, true},
+              {0.5, 0.5001, true},    {0.5, 0.50011, false},
+              {-0.5, -0.5001, true},  {1, 1.001, false},
+              {1, 0.999, false},      {-1, -1.00005, true},
+              {-1e6, -1e6 - 5, true}, {-1e6, -1e6 + 50, false},
+              {nan, nan, true},       {nan, 1, false},
+              {1, nan, false},        {infinity, infinity, true},
+              {infinity, 1, false},   {-infinity, 1, false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     inputs_fixture f;
     f.p = test_program_new();
@@ -617,10 +740,15 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, inputs_persist_and_are_read_in_place),
       unit_test_with(ETX_DYNAMIC, names_find_inputs_and_outputs),
       unit_test_with(ETX_DYNAMIC, planned_inputs_are_copied_at_each_run),
+      unit_test_with(ETX_DYNAMIC, fixed_inputs_are_not_forgotten),
+      cmocka_unit_test(one_byte_is_copied_too),
       unit_test_with(ETX_DYNAMIC,
                      without_symbols_only_the_number_of_elements_is_bounded),
       unit_test_with(ETX_DYNAMIC,
                      fixed_values_must_be_given_as_they_were_exported),
+      unit_test_with(ETX_DYNAMIC, bounds_of_a_stock_file_need_not_agree),
+      cmocka_unit_test(a_fixed_flag_must_be_given_as_it_was_exported),
+      cmocka_unit_test(the_smallest_inputs_are_checked),
       unit_test_with(ETX_DYNAMIC, an_integer_may_vary_within_its_symbol),
       unit_test_with(ETX_DYNAMIC, strides_beyond_32_bits_are_refused),
       cmocka_unit_test(unknown_types_and_missing_inputs_are_refused),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "format/base/independent_regions.h"
+#include "runtime/variants.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/optional_parts.h"
@@ -182,6 +183,7 @@ static test_program* make_mixed(int64_t index) {
   test_call(p, "aten::copy_", "", ARGS(s, m, blocking, s));
   test_call(p, "aten::add", "out", ARGS(view, view, alpha, u, u));
   test_call(p, "aten::add", "out", ARGS(x, x, alpha, v, v));
+  test_call(p, "aten::add", "out", ARGS(s, c, alpha, s, s));  // once, behind
   test_output(p, row, "row");
   return p;
 }
@@ -201,7 +203,7 @@ static void regions_of_other_values_are_found(void** state) {
   assert_true(f.submitted > 0);
   assert_true(
       ((const float*)test_output_tensor(&f.loaded.method, 0)->data)[0] == 1);
-  assert_true(*(const float*)f.state == 1);
+  assert_true(*(const float*)f.state == 2);
   assert_true(etx_method_region_step_at(&f.loaded.method, 0, &step));
   assert_int_equal(step.instruction, 1);
   assert_int_equal(step.group_end, 0);
@@ -225,11 +227,9 @@ static void a_step_alone_may_fail(void** state) {
   end_regions(&f);
 }
 
-// u = relu(x), v = neg(x), y = u + v for n elements.
-static test_program* make_dynamic(bool has_blob) {
-  test_program* const p = test_program_new();
-  if (has_blob) test_blob(p);
-  test_method(p, "forward");
+// u = cat(x), v = neg(x), y = u + 2 * v for n elements.
+static void add_dynamic(test_program* p, const char* name, bool has_blob) {
+  test_method(p, name);
   test_arenas(p, 8 * BYTES, 0);
   const test_sizes sizes = SIZES(COUNT);
   const int x = test_input(
@@ -239,14 +239,33 @@ static test_program* make_dynamic(bool has_blob) {
     values[i] = test_dynamic(
         p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, (uint64_t)i * BYTES));
   }
-  const int alpha = test_int(p, 1);
-  test_call(p, "aten::relu", "out", ARGS(x, values[0], values[0]));
+  const int alpha = test_int(p, 2), zero = test_int(p, 0);
+  const int parts = test_tensors(p, ARGS(x));
+  test_call(p, "aten::cat", "out", ARGS(parts, zero, values[0], values[0]));
   test_call(p, "aten::neg", "out", ARGS(x, values[1], values[1]));
   test_call(p, "aten::add", "out",
             ARGS(values[0], values[1], alpha, values[2], values[2]));
   test_output(p, values[2], "y");
-  if (has_blob) test_dim(p, 0, 0, test_symbol(p, "n", 1, COUNT), 1, 0);
+  if (has_blob) test_dim(p, 0, 0, test_symbol(p, "n", 0, COUNT), 1, 0);
+}
+
+static test_program* make_dynamic(bool has_blob) {
+  test_program* const p = test_program_new();
+  if (has_blob) test_blob(p);
+  add_dynamic(p, "forward", has_blob);
   return p;
+}
+
+// Without elements there is nothing to concatenate, so one step less is left.
+static void run_without_elements(regions_fixture* f) {
+  etx_region_step step;
+  const size_t submitted = f->submitted;
+  const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, 0);
+  assert_ok(etx_method_set_input(&f->loaded.method, 0, &x, &diag));
+  assert_ok(etx_method_run(&f->loaded.method, &diag));
+  assert_int_equal(test_output_tensor(&f->loaded.method, 0)->sizes[0], 0);
+  assert_false(etx_method_region_step_at(&f->loaded.method, 0, &step));
+  assert_int_equal(f->submitted, submitted);
 }
 
 static void regions_hold_for_all_sizes(void** state) {
@@ -258,6 +277,7 @@ static void regions_hold_for_all_sizes(void** state) {
       assert_refused(use(&f), ETX_BAD_STATE, "must be prepared before");
     }
     for (int32_t count = COUNT; count > 0; count /= 16) {
+      if (count < COUNT) run_without_elements(&f);
       for (int32_t i = 0; i < count; ++i) input[i] = (float)(i % 7 - 3);
       const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, count);
       assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
@@ -269,7 +289,7 @@ static void regions_hold_for_all_sizes(void** state) {
       assert_ok(etx_method_run(&f.loaded.method, &diag));
       const float* const y = test_output_tensor(&f.loaded.method, 0)->data;
       for (int32_t i = 0; i < count; ++i) {
-        assert_true(y[i] == (input[i] > 0 ? 0 : -input[i]));
+        assert_true(y[i] == -input[i]);
       }
     }
     end_regions(&f);
@@ -286,7 +306,7 @@ static void steps_are_compared_within_a_window(void** state) {
   test_method(p, "forward");
   test_arenas(p, 4096, 0);
   const int a = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < ETX_REGIONS_WINDOW + 88; ++i) {
     test_call(p, "aten::relu", "out", ARGS(a, a, a));
   }
   start_regions(&f, p);
@@ -308,6 +328,10 @@ static void methods_with_other_callers_have_no_regions(void** state) {
   assert_refused(etx_method_use_regions(&f.loaded.method, &f.launcher,
                                         ETX_REGIONS_MOST + 1, whole, &diag),
                  ETX_BAD_ARGUMENT, "regions at a time");
+  size_t most = 0;
+  assert_ok(etx_method_regions_needed(&f.loaded.method, ETX_REGIONS_MOST, &most,
+                                      &diag));
+  assert_true(most > whole.size);
   --f.block.bytes.size;
   assert_refused(use(&f), ETX_OUT_OF_MEMORY, "the regions of method 'forward'");
   f.block.bytes = (etx_bytes_mut){whole.data + 4, whole.size};
@@ -331,6 +355,424 @@ static void methods_with_other_callers_have_no_regions(void** state) {
   end_regions(&f);
 }
 
+// A part of `u` from the number `from` on is read, and its first elements are
+// written: whether they meet depends on the call.
+static void a_view_that_moves_has_the_whole_memory(void** state) {
+  (void)state;
+  regions_fixture f;
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 8 * BYTES, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT)), "x");
+  const int from = test_input(p, test_int(p, 2 * COUNT), "from");
+  test_dim(p, 1, -1, test_symbol(p, "from", 0, 2 * COUNT), 1, 0);
+  const int u = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3 * COUNT), 0);
+  const int first = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT));
+  const int part = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT));
+  const int w = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(COUNT), 4 * BYTES);
+  const int sizes = test_ints(p, ARGS(test_int(p, COUNT)));
+  test_view(p, first, u, 0);
+  test_call(p, "etx::part_view", "default", ARGS(u, from, sizes, part));
+  test_call(p, "aten::neg", "out", ARGS(part, w, w));
+  test_call(p, "aten::neg", "out", ARGS(x, first, first));
+  test_output(p, w, "w");
+  start_regions(&f, p);
+  const etx_tensor tensor = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
+  const etx_value number = {.kind = ETX_VALUE_INT, .as.integer = 2 * COUNT};
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &tensor, &diag));
+  assert_ok(etx_method_set_value(&f.loaded.method, 1, &number, &diag));
+  assert_ok(etx_method_prepare(&f.loaded.method, &diag));
+  assert_ok(use(&f));
+  assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
+  end_regions(&f);
+}
+
+// ---- how regions end ----
+
+// A launcher that runs a work when it is waited for, and counts.
+typedef struct late_launcher {
+  size_t submitted, waited;
+  bool accepts;
+} late_launcher;
+
+static bool submit_later(void* context, etx_work* work) {
+  (void)work;
+  late_launcher* const l = context;
+  ++l->submitted;
+  return l->accepts;
+}
+
+static void run_now(void* context, etx_work* work) {
+  ++((late_launcher*)context)->waited;
+  work->run(work);
+}
+
+// u = x + x, v = x + x, and then one element of each: `first_at` and `then_at`
+// are the indices, in the order of the instructions.
+static test_program* make_picks(bool u_first, int64_t first_at,
+                                int64_t then_at) {
+  test_program* const p = test_program_new();
+  const uint32_t first_data = test_data(p, &first_at, sizeof first_at);
+  const uint32_t then_data = test_data(p, &then_at, sizeof then_at);
+  test_method(p, "forward");
+  test_arenas(p, 8 * BYTES, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT)), "x");
+  const int u = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(COUNT), 0);
+  const int v = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(COUNT), BYTES);
+  const int a = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 2 * BYTES);
+  const int b = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 3 * BYTES);
+  const int first = test_constant(p, ETX_DTYPE_INT64, SIZES(1), first_data);
+  const int then = test_constant(p, ETX_DTYPE_INT64, SIZES(1), then_data);
+  const int alpha = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, u, u));
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, v, v));
+  test_call(p, "aten::index", "Tensor_out",
+            ARGS(u_first ? u : v, test_optional_tensors(p, ARGS(first)), a, a));
+  test_call(p, "aten::index", "Tensor_out",
+            ARGS(u_first ? v : u, test_optional_tensors(p, ARGS(then)), b, b));
+  test_output(p, a, "a");
+  test_output(p, b, "b");
+  return p;
+}
+
+// With each launcher, the status and the message are those of a run without
+// regions.
+static void the_first_failure_in_the_file_is_reported(void** state) {
+  (void)state;
+  static const struct {
+    int64_t first, then;
+    const char* place;  // NULL: no failure
+  } cases[] = {{7, 9, NULL},
+               {COUNT, 9, "instruction 2"},
+               {7, COUNT, "instruction 3"},
+               {COUNT, COUNT + 1, "instruction 2"}};
+  const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
+  for (size_t i = 0; i < COUNT; ++i) input[i] = (float)i;
+  for (size_t i = 0; i < 4 * sizeof cases / sizeof cases[0]; ++i) {
+    const int u_first = i % 2 == 0;
+    const size_t k = i / 4;
+    late_launcher l = {0, 0, i % 4 < 2};
+    const etx_launcher launcher = {submit_later, run_now, &l};
+    regions_fixture f;
+    start_regions(&f, make_picks(u_first, cases[k].first, cases[k].then));
+    assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
+    etx_diag_init(&diag);
+    const etx_status wanted = etx_method_run(&f.loaded.method, &diag);
+    const etx_diag message = diag;
+    assert_int_equal(wanted,
+                     cases[k].place == NULL ? ETX_OK : ETX_BAD_ARGUMENT);
+    if (wanted != ETX_OK) {
+      assert_true(test_message_has(&message, cases[k].place));
+    }
+    f.launcher = launcher;
+    assert_ok(use(&f));
+    assert_int_equal(etx_method_region_steps(&f.loaded.method), 4);
+    etx_diag_init(&diag);
+    assert_int_equal(etx_method_run(&f.loaded.method, &diag), wanted);
+    assert_string_equal(diag.text, message.text);
+    assert_int_equal(l.submitted, 3);  // four regions at most, one of them here
+    assert_int_equal(l.waited, l.accepts ? 3 : 0);
+    if (wanted == ETX_OK) {
+      const float* const a = test_output_tensor(&f.loaded.method, 0)->data;
+      const float* const b = test_output_tensor(&f.loaded.method, 1)->data;
+      assert_true(*a == 14 && *b == 18);
+    }
+    end_regions(&f);
+  }
+  memset(input, 0, sizeof input);
+}
+
+// Two products whose kernel fills temporary memory: each region has its own.
+static void regions_have_temporary_memory_of_their_own(void** state) {
+  (void)state;
+  enum { SIDE = 256, CELLS = SIDE * SIDE };
+  regions_fixture f;
+  test_program* const p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 2 * CELLS * 4, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(SIDE, 1)), "x");
+  const int y =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1, SIDE)), "y");
+  int out[2];
+  for (int i = 0; i < 2; ++i) {
+    out[i] = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(SIDE, SIDE),
+                          (uint64_t)i * CELLS * 4);
+    test_call(p, "aten::mm", "out", ARGS(x, y, out[i], out[i]));
+    test_output(p, out[i], "");
+  }
+  late_launcher l = {0, 0, true};
+  const etx_launcher launcher = {submit_later, run_now, &l};
+  size_t bytes = 0;
+  assert_ok(etx_program_open(&f.program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(test_load(&f.loaded, &f.program, "forward", NULL, &diag));
+  assert_ok(etx_method_regions_needed(&f.loaded.method, 2, &bytes, &diag));
+  f.block = test_block_new(bytes, ETX_MEMORY_ALIGNMENT);
+  assert_ok(etx_method_use_regions(&f.loaded.method, &launcher, 2,
+                                   f.block.bytes, &diag));
+  assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
+  const etx_bytes_mut own = etx_method_region_temporary(&f.loaded.method, 0);
+  const etx_bytes_mut other = etx_method_region_temporary(&f.loaded.method, 1);
+  assert_ptr_equal(own.data, f.loaded.temporary.bytes.data);
+  assert_int_equal(own.size, CELLS * sizeof(float));
+  assert_int_equal(other.size, CELLS * sizeof(float));
+  assert_true(other.data >= f.block.bytes.data &&
+              other.data + other.size <= f.block.bytes.data + bytes);
+  assert_null(etx_method_region_temporary(&f.loaded.method, 2).data);
+  const etx_tensor a = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, SIDE, 1);
+  const etx_tensor b = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, 1, SIDE);
+  for (size_t i = 0; i < SIDE; ++i) input[i] = (float)i;
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &a, &diag));
+  assert_ok(etx_method_set_input(&f.loaded.method, 1, &b, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(l.waited, 1);
+  for (size_t i = 0; i < 2; ++i) {
+    const float* const y0 = test_output_tensor(&f.loaded.method, i)->data;
+    for (size_t k = 0; k < CELLS; ++k) {
+      assert_true(y0[k] == (float)(k / SIDE * (k % SIDE)));
+    }
+  }
+  memset(input, 0, sizeof input);
+  end_regions(&f);
+}
+
+// ---- steps that run alone ----
+
+static size_t region_steps_of(test_program* p) {
+  regions_fixture f;
+  start_regions(&f, p);
+  const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
+  assert_ok(use(&f));
+  const size_t steps = etx_method_region_steps(&f.loaded.method);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  end_regions(&f);
+  return steps;
+}
+
+static test_program* begin_pair(int* x) {
+  test_program* const p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 8 * BYTES, 0);
+  *x = test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT)), "x");
+  return p;
+}
+
+static void random_numbers_are_drawn_in_order(void** state) {
+  (void)state;
+  int x = 0;
+  test_program* const p = begin_pair(&x);
+  const int sizes = test_ints(p, (const int[]){test_int(p, COUNT)}, 1);
+  for (uint64_t i = 0; i < 2; ++i) {
+    const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(COUNT), i * BYTES);
+    test_call(p, "aten::rand", "out", ARGS(sizes, y, y));
+  }
+  assert_int_equal(region_steps_of(p), 0);
+}
+
+static void sizes_from_data_are_checked_alone(void** state) {
+  (void)state;
+  int x = 0;
+  test_program* const p = begin_pair(&x);
+  for (uint64_t i = 0; i < 2; ++i) {
+    const int y =
+        test_scratch(p, ETX_DTYPE_INT64, SIZES(COUNT, 1), i * 2 * BYTES);
+    test_call(p, "aten::nonzero", "out", ARGS(x, y, y));
+  }
+  for (size_t i = 0; i < COUNT; ++i) input[i] = 1;
+  assert_int_equal(region_steps_of(p), 0);
+  memset(input, 0, sizeof input);
+}
+
+// A tensor without elements needs no memory, so none is known.
+static void steps_without_known_memory_run_alone(void** state) {
+  (void)state;
+  for (int is_empty = 0; is_empty < 2; ++is_empty) {
+    int x = 0;
+    test_program* const p = begin_pair(&x);
+    const int empty = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(0));
+    for (uint64_t i = 0; i < 2; ++i) {
+      const int y =
+          test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2 * COUNT), i * 2 * BYTES);
+      const int items[] = {x, x, empty};
+      test_call(
+          p, "aten::cat", "out",
+          ARGS(test_tensors(p, items, is_empty ? 3 : 2), test_int(p, 0), y, y));
+    }
+    assert_int_equal(region_steps_of(p), is_empty ? 0 : 2);
+  }
+}
+
+// A tensor of fixed sizes in the memory of one whose sizes vary.
+static void a_fixed_view_of_varying_memory_is_seen(void** state) {
+  (void)state;
+  regions_fixture f;
+  etx_region_step steps[3];
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 8 * BYTES, 0);
+  const test_sizes sizes = SIZES(COUNT);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
+  const int u = test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 0));
+  const int v =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, BYTES));
+  const int first = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1));
+  const int w = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 2 * BYTES);
+  test_view(p, first, u, 0);
+  test_call(p, "aten::relu", "out", ARGS(x, u, u));
+  test_call(p, "aten::neg", "out", ARGS(x, v, v));
+  test_call(p, "aten::neg", "out", ARGS(first, w, w));
+  test_output(p, u, "u");
+  test_output(p, v, "v");
+  test_output(p, w, "w");
+  test_dim(p, 0, 0, test_symbol(p, "n", 1, COUNT), 1, 0);
+  start_regions(&f, p);
+  input[0] = 5;
+  const etx_tensor whole = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &whole, &diag));
+  assert_ok(etx_method_prepare(&f.loaded.method, &diag));
+  assert_ok(use(&f));
+  assert_int_equal(etx_method_region_steps(&f.loaded.method), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    assert_true(etx_method_region_step_at(&f.loaded.method, i, &steps[i]));
+  }
+  assert_int_equal(steps[0].group_end, 3);
+  assert_int_not_equal(steps[0].region, steps[1].region);
+  assert_int_equal(steps[2].region, steps[0].region);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_true(*(float*)test_output_tensor(&f.loaded.method, 2)->data == -5);
+  input[0] = 0;
+  end_regions(&f);
+}
+
+// In the end, b is a view of c. The empty view of b has no bytes in a block.
+static void roots_without_bytes_are_in_no_block(void** state) {
+  (void)state;
+  regions_fixture f;
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 1024, 0);
+  const test_sizes sizes = SIZES(8);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
+  const int c = test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes), "c");
+  const int u = test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 0));
+  const int b = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 256);
+  const int empty = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(0));
+  const int o = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 512);
+  const int size = test_ints(p, ARGS(test_int(p, 8)));
+  test_view(p, empty, b, 0);
+  test_call(p, "aten::neg", "out", ARGS(x, u, u));
+  test_call(p, "aten::cat", "out",
+            ARGS(test_tensors(p, ARGS(empty, c)), test_int(p, 0), o, o));
+  test_call(p, "executorch_prim::et_view", "default", ARGS(c, size, b));
+  test_output(p, u, "u");
+  test_output(p, o, "o");
+  test_dim(p, 0, 0, test_symbol(p, "n", 0, 8), 1, 0);
+  start_regions(&f, p);
+  float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const etx_tensor given = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 8);
+  for (size_t i = 0; i < 2; ++i) {
+    assert_ok(etx_method_set_input(&f.loaded.method, i, &given, &diag));
+  }
+  assert_ok(use(&f));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float* const negated = test_output_tensor(&f.loaded.method, 0)->data;
+  assert_true(negated[0] == -1 && negated[7] == -8);
+  assert_memory_equal(test_output_tensor(&f.loaded.method, 1)->data, data,
+                      sizeof data);
+  end_regions(&f);
+}
+
+static void a_method_with_variants_has_no_regions(void** state) {
+  (void)state;
+  regions_fixture f;
+  size_t count = 0;
+  etx_memory_needed needed;
+  test_program* const p = test_program_new();
+  test_blob(p);
+  add_dynamic(p, "forward", true);
+  add_dynamic(p, "forward@1", true);
+  start_regions(&f, p);
+  assert_ok(etx_method_variants_needed(&f.program, etx_text_of("forward"),
+                                       &count, &needed, &diag));
+  assert_int_equal(count, 1);
+  test_block variants =
+      test_block_new(needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_method_use_variants(&f.loaded.method, variants.bytes, NULL, &diag));
+  const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
+  assert_ok(use(&f));
+  assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(f.submitted, 0);
+  assert_true(test_block_end(&variants));
+  end_regions(&f);
+}
+
+// ---- limits ----
+
+enum { PARTS = 4 };
+
+static etx_status state_huge(const etx_call* call, size_t* out_bytes) {
+  (void)call;
+  *out_bytes = SIZE_MAX / PARTS / 16 * 16;
+  return ETX_OK;
+}
+
+static etx_status prepare_huge(etx_call* call) {
+  (void)call;
+  return ETX_OK;
+}
+
+// The method may be loaded with less temporary memory than it states.
+static void regions_beyond_the_address_space_are_refused(void** state) {
+  (void)state;
+  static const etx_kernel kernels[] = {
+      {&etx_op_row_cat_out, prepare_huge, state_huge, NULL},
+      {&etx_op_row_neg_out, prepare_huge, NULL, NULL},
+      {&etx_op_row_add_out, prepare_huge, NULL, NULL}};
+  const etx_kernel_table table = {kernels, 3, NULL};
+  etx_program program;
+  etx_method method;
+  etx_memory_needed needed;
+  size_t bytes = 0;
+  test_program* const p = make_dynamic(true);
+  const etx_text name = etx_text_of("forward");
+  assert_ok(etx_program_open(&program, test_file(p), &table, NULL, &diag));
+  assert_ok(etx_method_needed(&program, name, &needed, &diag));
+  assert_true(needed.temporary_bytes > SIZE_MAX / 2 / PARTS);
+  test_block structures =
+      test_block_new(needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
+  test_block scratch =
+      test_block_new(needed.scratch_bytes, ETX_MEMORY_ALIGNMENT);
+  const etx_method_memory memory = {
+      structures.bytes, scratch.bytes, {NULL, 0}, NULL};
+  assert_ok(etx_method_init(&method, &program, name, &memory, NULL, &diag));
+  assert_ok(etx_method_regions_needed(&method, 1, &bytes, &diag));
+  assert_true(bytes < SIZE_MAX / PARTS);
+  assert_ok(etx_method_regions_needed(&method, PARTS, &bytes, &diag));
+  assert_true(bytes > SIZE_MAX / PARTS);
+  assert_refused(
+      etx_method_regions_needed(&method, PARTS + 2, &bytes, &diag),
+      ETX_OUT_OF_RANGE,
+      "regions of method 'forward' need more bytes than this machine");
+  assert_refused(
+      etx_method_use_regions(&method, NULL, PARTS + 2, structures.bytes, &diag),
+      ETX_OUT_OF_RANGE, "this machine");
+  assert_true(test_block_end(&structures));
+  assert_true(test_block_end(&scratch));
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(addresses_decide),
@@ -340,6 +782,18 @@ int main(void) {
       cmocka_unit_test(steps_are_compared_within_a_window),
       unit_test_with(ETX_CONTROL_FLOW && ETX_VIEWS,
                      methods_with_other_callers_have_no_regions),
+      unit_test_with(ETX_DYNAMIC && ETX_VIEWS,
+                     a_view_that_moves_has_the_whole_memory),
+      cmocka_unit_test(the_first_failure_in_the_file_is_reported),
+      cmocka_unit_test(regions_have_temporary_memory_of_their_own),
+      cmocka_unit_test(random_numbers_are_drawn_in_order),
+      unit_test_with(ETX_DYNAMIC, sizes_from_data_are_checked_alone),
+      cmocka_unit_test(steps_without_known_memory_run_alone),
+      unit_test_with(ETX_DYNAMIC, a_fixed_view_of_varying_memory_is_seen),
+      unit_test_with(ETX_DYNAMIC && ETX_VIEWS,
+                     roots_without_bytes_are_in_no_block),
+      unit_test_with(ETX_DYNAMIC, a_method_with_variants_has_no_regions),
+      unit_test_with(ETX_DYNAMIC, regions_beyond_the_address_space_are_refused),
   };
   return cmocka_run_group_tests_name("method_regions", tests, NULL, NULL);
 }

@@ -248,6 +248,68 @@ static void calls_with_other_lists_are_prepared_again(void** state) {
   end(&f);
 }
 
+// One list is the beginning of the other one, in each order.
+static void longer_lists_are_prepared_again(void** state) {
+  (void)state;
+  for (size_t longer = 0; longer < 2; ++longer) {
+    cache_fixture f;
+    start(&f);
+    test_program* p = f.p;
+    const float a[] = {1, 2};
+    const int x = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(2),
+                                test_data(p, a, sizeof a));
+    const int zero = test_int(p, 0);
+    for (size_t i = 0; i < 2; ++i) {
+      const int items[] = {x, x, x};
+      const size_t count = i == longer ? 3 : 2;
+      const int out = test_scratch(p, ETX_DTYPE_FLOAT32,
+                                   SIZES((int32_t)(2 * count)), i * 32);
+      test_call(p, "aten::cat", "out",
+                ARGS(test_tensors(p, items, count), zero, out, out));
+      test_output(p, out, "");
+    }
+    assert_ok(load(&f));
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    static const float wanted[] = {1, 2, 1, 2, 1, 2};
+    for (size_t i = 0; i < 2; ++i) {
+      assert_int_equal(test_output_tensor(&f.loaded.method, i)->sizes[0],
+                       i == longer ? 6 : 4);
+      assert_memory_equal(output(&f, i), wanted,
+                          (i == longer ? 6 : 4) * sizeof *wanted);
+    }
+    end(&f);
+  }
+}
+
+// None stands for all dimensions, a list for some, in each order.
+static void none_is_no_list(void** state) {
+  (void)state;
+  for (size_t none_at = 0; none_at < 2; ++none_at) {
+    cache_fixture f;
+    start(&f);
+    test_program* p = f.p;
+    const float a[] = {1, 2, 3, 4};
+    const int x = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(2, 2),
+                                test_data(p, a, sizeof a));
+    const int none = test_none(p), keeps = test_bool(p, true);
+    const int first = test_ints(p, ARGS(test_int(p, 0)));
+    for (size_t i = 0; i < 2; ++i) {
+      const bool is_none = i == none_at;
+      const int out = test_scratch(p, ETX_DTYPE_FLOAT32,
+                                   is_none ? SIZES(1, 1) : SIZES(1, 2), i * 16);
+      test_call(p, "aten::sum", "IntList_out",
+                ARGS(x, is_none ? none : first, keeps, none, out, out));
+      test_output(p, out, "");
+    }
+    assert_ok(load(&f));
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    assert_true(output(&f, none_at)[0] == 10);
+    assert_true(output(&f, 1 - none_at)[0] == 4);
+    assert_true(output(&f, 1 - none_at)[1] == 6);
+    end(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_last_argument_is_the_result),
@@ -257,6 +319,8 @@ int main(void) {
       cmocka_unit_test(results_of_another_type_are_checked_by_the_kernel),
       cmocka_unit_test(calls_with_other_result_strides_are_prepared_again),
       cmocka_unit_test(calls_with_other_lists_are_prepared_again),
+      cmocka_unit_test(longer_lists_are_prepared_again),
+      cmocka_unit_test(none_is_no_list),
       unit_test_with(ETX_VERIFIER, memory_is_checked_for_each_call),
       unit_test_with(ETX_DYNAMIC, results_have_the_sizes_of_a_dynamic_input),
   };

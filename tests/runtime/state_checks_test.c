@@ -2,100 +2,7 @@
 // state, wherever the instruction that uses the index is, as far as the index
 // is known then.
 
-#include "runtime/method/method_types.h"
-#include "tests/support/assert_status.h"
-#include "tests/support/loaded_method.h"
-#include "tests/support/optional_parts.h"
-#include "tests/support/test_program.h"
-
-static etx_diag diag;
-
-enum { ARENA = 64, ROWS = 4 };
-
-// s[at] = value, and then an instruction that uses `later`.
-typedef struct checks_fixture {
-  test_program* p;
-  etx_program program;
-  test_loaded loaded;
-  _Alignas(16) uint8_t arena[ARENA];
-  uint32_t torn;
-  int s, t, at, value, later;  // values
-  int64_t at_data[2], later_data[2];
-  float value_data[2];
-} checks_fixture;
-
-static void start(checks_fixture* f) {
-  memset(f, 0, sizeof *f);
-  test_program* p = f->p = test_program_new();
-  test_blob(p);
-  test_method(p, "put");
-  test_arenas(p, 256, ARENA);
-  f->at = test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "at");
-  f->value =
-      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "value");
-  f->later =
-      test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "later");
-  f->s = test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(ROWS), 0);
-  f->t = test_state(p, "t", ETX_DTYPE_FLOAT32, SIZES(ROWS), 16);
-}
-
-static void put_at(checks_fixture* f, int state, int index) {
-  const int indices = test_optional_tensors(f->p, ARGS(index));
-  test_call(
-      f->p, "aten::index_put", "out",
-      ARGS(state, indices, f->value, test_bool(f->p, false), state, state));
-}
-
-static void set_inputs(checks_fixture* f) {
-  const etx_tensor at = TEST_TENSOR(f->at_data, ETX_DTYPE_INT64, 2);
-  const etx_tensor value = TEST_TENSOR(f->value_data, ETX_DTYPE_FLOAT32, 2);
-  const etx_tensor later = TEST_TENSOR(f->later_data, ETX_DTYPE_INT64, 2);
-  assert_ok(etx_method_set_input(&f->loaded.method, 0, &at, &diag));
-  assert_ok(etx_method_set_input(&f->loaded.method, 1, &value, &diag));
-  assert_ok(etx_method_set_input(&f->loaded.method, 2, &later, &diag));
-}
-
-static void load(checks_fixture* f) {
-  test_state_row(f->p, "s", ETX_DTYPE_FLOAT32, SIZES(ROWS), 0, 0);
-  test_state_row(f->p, "t", ETX_DTYPE_FLOAT32, SIZES(ROWS), 16, 0);
-  test_state_row(f->p, "u", ETX_DTYPE_INT64, SIZES(1), 48, 0);
-  test_state_row(f->p, "x", ETX_DTYPE_FLOAT32, SIZES(2), 56, 0);
-  const etx_planned_memory state = {f->arena, sizeof f->arena, &f->torn};
-  assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
-                             NULL, &diag));
-  assert_ok(test_load(&f->loaded, &f->program, "put", &state, &diag));
-  f->at_data[0] = f->later_data[0] = 1;
-  f->at_data[1] = f->later_data[1] = 3;
-  f->value_data[0] = 5;
-  f->value_data[1] = 6;
-  set_inputs(f);
-}
-
-static void end(checks_fixture* f) {
-  assert_true(test_unload(&f->loaded));
-  test_program_end(f->p);
-}
-
-static void assert_untouched(const checks_fixture* f) {
-  assert_int_equal(f->torn, 0);
-  for (size_t i = 0; i < sizeof f->arena; ++i) {
-    assert_int_equal(f->arena[i], 0);
-  }
-}
-
-// The run is refused at the instruction, and nothing was written.
-#define refused_untouched(place)                                              \
-  do {                                                                        \
-    assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT, \
-                   place);                                                    \
-    assert_untouched(&f);                                                     \
-  } while (0)
-
-static void assert_written(const checks_fixture* f) {
-  const float wanted[ROWS] = {0, 5, 0, 6};
-  assert_int_equal(f->torn, 0);
-  assert_memory_equal(f->arena, wanted, sizeof wanted);
-}
+#include "tests/runtime/state_checks_fixture.h"
 
 // A bad index costs nothing: the state stays, and the next run is right.
 static void refuses_and_goes_on(checks_fixture* f, const char* message) {
@@ -337,15 +244,6 @@ static void an_index_in_state_is_known_until_it_is_written(void** state) {
   }
 }
 
-static size_t count_checks(const checks_fixture* f) {
-  size_t count = 0;
-  for (uint32_t at = f->loaded.method.first_check; at != UINT32_MAX;
-       at = f->loaded.method.records[at].to) {
-    ++count;
-  }
-  return count;
-}
-
 // The same index into caches of one size is asked about once, another index and
 // a cache of another size are not left out.
 static void equal_questions_are_asked_once(void** state) {
@@ -502,6 +400,33 @@ static void a_jump_over_the_first_write_asks_nothing(void** state) {
   end(&f);
 }
 
+// A run that comes to the first write goes on behind it, whatever has led over
+// both.
+static void a_jump_over_the_first_write_hides_nothing(void** state) {
+  (void)state;
+  checks_fixture f;
+  start(&f);
+  const int condition = add_flag(&f);
+  test_jump_false(f.p, condition, 3);
+  put_at(&f, f.s, f.at);
+  put_at(&f, f.t, f.later);
+  const int row = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_call(f.p, "aten::relu", "out", ARGS(f.value, row, row));
+  load(&f);
+  uint8_t flag = 0;
+  set_flag(&f, &flag);
+  f.later_data[1] = ROWS;  // of an instruction that does not run
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_untouched(&f);
+  flag = 1;
+  refused_untouched("instruction 2");
+  f.later_data[1] = 3;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  assert_memory_equal(f.arena + 16, f.arena, 16);
+  end(&f);
+}
+
 // do { index += 1; s[at] = value } while (index < 3); read t[index]: the index
 // of the first round is not that of the reader.
 static void a_loop_changes_what_was_known(void** state) {
@@ -545,6 +470,33 @@ static void what_lies_behind_sizes_from_data_is_asked(void** state) {
   end(&f);
 }
 
+// What fails in front of the first write is not asked: it fails itself.
+static void a_failure_before_the_first_write_ends_the_run(void** state) {
+  (void)state;
+  int calls = 0;
+  const etx_run_observer observer = {before, after, &calls};
+  checks_fixture f;
+  start(&f);
+  select_from(&f, f.t, test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 128));
+  put_at(&f, f.s, f.at);
+  put_at(&f, f.t, f.at);
+  load(&f);
+  f.later_data[1] = ROWS;
+  f.at_data[1] = ROWS;
+  refused_untouched("instruction 0");
+  etx_method_observe(&f.loaded.method, &observer);
+  refused_untouched("instruction 0");
+  assert_int_equal(calls, 1);
+  f.later_data[1] = 0;
+  refused_untouched("instruction 1");
+  assert_int_equal(calls, 2);
+  f.at_data[1] = 3;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_written(&f);
+  assert_int_equal(calls, 5);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_operator_with_indices_asks_ahead),
@@ -561,9 +513,12 @@ int main(void) {
                      a_jump_in_front_of_the_first_write_hides_nothing),
       unit_test_with(ETX_CONTROL_FLOW,
                      a_jump_over_the_first_write_asks_nothing),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     a_jump_over_the_first_write_hides_nothing),
       unit_test_with(ETX_CONTROL_FLOW, a_loop_changes_what_was_known),
       unit_test_with(ETX_CONTROL_FLOW && ETX_DYNAMIC,
                      what_lies_behind_sizes_from_data_is_asked),
+      cmocka_unit_test(a_failure_before_the_first_write_ends_the_run),
   };
   return cmocka_run_group_tests_name("state_checks", tests, NULL, NULL);
 }

@@ -427,6 +427,27 @@ static void a_prefix_holds_first_rows_and_all_other_states(void** state) {
   end(&f);
 }
 
+// The counter of the first cache alone, and of the last one alone.
+static void a_prefix_states_its_number_of_rows(void** state) {
+  (void)state;
+  for (size_t count = 1; count <= 2; ++count) {
+    static const etx_cache rows[] = {{A_VALUES, 0, A_COUNT, ETX_CACHE_ERROR},
+                                     {B_RING, 0, B_COUNT, ETX_CACHE_RING}};
+    cached_session f;
+    prefix p;
+    int64_t saved = 0;
+    start_with(&f, rows, count);
+    fill(&f, 3, 3, 2);
+    save_prefix(&f, 2, &p);
+    memcpy(&saved, p.bytes + 64, sizeof saved);
+    assert_int_equal(saved, 2);
+    assert_int_equal(restore(&f, &p), ETX_OK);
+    assert_int_equal(get_i64(&f, AT_A_COUNT), 2);
+    assert_int_equal(get_i32(&f, AT_B_COUNT), count == 2 ? 2 : 3);
+    end(&f);
+  }
+}
+
 static void a_restored_prefix_is_the_truncated_session(void** state) {
   (void)state;
   for (int torn = 0; torn < 2; ++torn) {
@@ -568,6 +589,30 @@ static void assert_no_caches(cached_session* f, etx_status status,
   assert_refused(restore(f, &p), status, part);
 }
 
+static void a_cache_of_one_byte_is_truncated(void** state) {
+  (void)state;
+  static const etx_cache cache = {0, 0, ETX_CACHE_NO_COUNTER, ETX_CACHE_ERROR};
+  test_program* const p = test_program_new();
+  test_method(p, "m");
+  test_arenas(p, 16, 1);
+  test_blob(p);
+  test_state_row(p, "a", ETX_DTYPE_UINT8, SIZES(1), 0, 0);
+  test_caches(p, &cache, 1);
+  etx_program program;
+  etx_shared_memory shared;
+  test_block block = test_block_new(64 + 1, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
+  shared.planned.data[0] = 7;
+  assert_ok(etx_shared_memory_truncate(&shared, etx_text_of("a"), 1, &diag));
+  assert_int_equal(shared.planned.data[0], 7);
+  assert_ok(etx_shared_memory_truncate(&shared, etx_text_of("a"), 0, &diag));
+  assert_int_equal(shared.planned.data[0], 0);
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
 static void a_program_may_have_no_caches(void** state) {
   (void)state;
   cached_session f;
@@ -658,11 +703,13 @@ int main(void) {
       cmocka_unit_test(a_short_name_is_a_name),
       cmocka_unit_test(torn_state_and_unknown_names_are_not_truncated),
       cmocka_unit_test(a_prefix_holds_first_rows_and_all_other_states),
+      cmocka_unit_test(a_prefix_states_its_number_of_rows),
       cmocka_unit_test(a_restored_prefix_is_the_truncated_session),
       cmocka_unit_test(an_empty_prefix_is_restored_as_initial_values),
       cmocka_unit_test(a_prefix_that_cannot_be_kept_is_not_saved),
       cmocka_unit_test(a_damaged_prefix_is_not_restored),
       cmocka_unit_test(a_prefix_that_no_memory_holds_is_refused),
+      cmocka_unit_test(a_cache_of_one_byte_is_truncated),
       cmocka_unit_test(a_program_may_have_no_caches),
       cmocka_unit_test(a_stock_file_has_no_caches),
       cmocka_unit_test(a_damaged_table_of_caches_is_refused),

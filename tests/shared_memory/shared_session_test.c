@@ -86,6 +86,24 @@ static void a_session_starts_with_initial_values(void** state) {
   }
 }
 
+// A dump of a block tells what it is, and how much of it is state.
+static void a_block_begins_with_its_name_and_size(void** state) {
+  session_fixture f;
+  uint32_t name = 0, torn = 1;
+  uint64_t bytes = 0;
+  (void)state;
+  start(&f, true);
+  const uint8_t* const header = f.block.bytes.data;
+  memcpy(&name, header, sizeof name);
+  memcpy(&torn, header + 4, sizeof torn);
+  memcpy(&bytes, header + 8, sizeof bytes);
+  assert_true(name == 0x53585445u);
+  assert_int_equal(torn, 0);
+  assert_true(bytes == COUNTER_STATE_BYTES);
+  for (size_t i = 16; i < 64; ++i) assert_int_equal(header[i], 0);
+  end(&f);
+}
+
 static void one_byte_fewer_is_refused(void** state) {
   (void)state;
   session_fixture f;
@@ -153,6 +171,32 @@ static void states_are_found_by_name(void** state) {
     assert_int_equal(etx_shared_memory_name_at(&f.shared, 3).size, 0);
     end(&f);
   }
+}
+
+static void a_state_has_all_its_sizes_and_strides(void** state) {
+  (void)state;
+  static const int32_t sizes[3] = {2, 4, 3}, strides[3] = {12, 3, 1};
+  test_program* const p = test_program_new();
+  test_method(p, "m");
+  test_arenas(p, 16, 96);
+  test_blob(p);
+  test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(2, 4, 3), 0, 0);
+  etx_program program;
+  etx_shared_memory shared;
+  etx_tensor tensor;
+  etx_state_hold hold;
+  test_block block = test_block_new(64 + 96, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
+  memset(&hold, 0, sizeof hold);
+  assert_ok(
+      etx_shared_memory_find(&shared, etx_text_of("s"), &tensor, &hold, &diag));
+  assert_int_equal(tensor.rank, 3);
+  assert_memory_equal(tensor.sizes, sizes, sizeof sizes);
+  assert_memory_equal(tensor.strides, strides, sizeof strides);
+  assert_true(test_block_end(&block));
+  test_program_end(p);
 }
 
 static void methods_read_state_that_another_method_wrote(void** state) {
@@ -443,9 +487,11 @@ static void a_session_without_state_is_only_a_header(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_session_starts_with_initial_values),
+      cmocka_unit_test(a_block_begins_with_its_name_and_size),
       cmocka_unit_test(one_byte_fewer_is_refused),
       cmocka_unit_test(zero_states_of_a_zeroed_block_are_not_written),
       cmocka_unit_test(states_are_found_by_name),
+      cmocka_unit_test(a_state_has_all_its_sizes_and_strides),
       cmocka_unit_test(methods_read_state_that_another_method_wrote),
       cmocka_unit_test(loading_a_method_never_changes_state),
       cmocka_unit_test(a_method_that_only_reads_does_not_change_the_session),

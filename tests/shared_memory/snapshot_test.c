@@ -170,6 +170,13 @@ static void a_snapshot_of_another_program_is_refused(void** state) {
   end(&f);
 }
 
+// Writes the checksum of a snapshot whose bytes were changed.
+static void renew_checksum(uint8_t* snapshot, size_t size) {
+  uint32_t crc = etx_crc32(0, (etx_bytes){snapshot, 60});
+  crc = etx_crc32(crc, (etx_bytes){snapshot + 64, size - 64});
+  for (size_t i = 0; i < 4; ++i) snapshot[60 + i] = (uint8_t)(crc >> 8 * i);
+}
+
 static void a_snapshot_of_another_layout_is_refused(void** state) {
   (void)state;
   snapshot_fixture f;
@@ -178,11 +185,79 @@ static void a_snapshot_of_another_layout_is_refused(void** state) {
   save(&f, snapshot);
   // The same program with another layout checksum, and a valid total checksum.
   snapshot[12] ^= 1;
-  uint32_t crc = etx_crc32(0, (etx_bytes){snapshot, 60});
-  crc = etx_crc32(crc, (etx_bytes){snapshot + 64, COUNTER_STATE_BYTES});
-  for (size_t i = 0; i < 4; ++i) snapshot[60 + i] = (uint8_t)(crc >> 8 * i);
+  renew_checksum(snapshot, SNAPSHOT);
   assert_not_restored(&f, snapshot, SNAPSHOT, "another layout");
   end(&f);
+}
+
+static void a_snapshot_has_as_many_bytes_as_it_states(void** state) {
+  (void)state;
+  snapshot_fixture f;
+  uint8_t snapshot[SNAPSHOT + 1] = {0};
+  start(&f);
+  save(&f, snapshot);
+  renew_checksum(snapshot, SNAPSHOT + 1);
+  assert_not_restored(&f, snapshot, SNAPSHOT + 1, "bytes of state in its");
+  snapshot[48] ^= 1;
+  renew_checksum(snapshot, SNAPSHOT);
+  assert_not_restored(&f, snapshot, SNAPSHOT, "bytes of state in its header");
+  end(&f);
+}
+
+// Of a program without state, whose snapshots have nothing but a header.
+static void a_header_without_its_first_letters_is_refused(void** state) {
+  (void)state;
+  etx_program program;
+  etx_shared_memory shared;
+  uint8_t snapshot[64];
+  size_t size = 0;
+  test_program* const p = test_program_new();
+  test_method(p, "m");
+  test_arenas(p, 16, 0);
+  test_blob(p);
+  test_block block = test_block_new(64, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
+  assert_ok(etx_shared_memory_save(
+      &shared, (etx_bytes_mut){snapshot, sizeof snapshot}, &size, &diag));
+  const etx_bytes all = {snapshot, size};
+  assert_ok(etx_shared_memory_restore(&shared, all, &diag));
+  snapshot[0] = 'F';
+  renew_checksum(snapshot, size);
+  etx_diag_init(&diag);
+  assert_refused(etx_shared_memory_restore(&shared, all, &diag),
+                 ETX_BAD_ARGUMENT, "not a snapshot");
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
+static uint32_t crc_of_number(uint32_t crc, uint64_t number) {
+  uint8_t bytes[8];
+  for (size_t i = 0; i < 8; ++i) bytes[i] = (uint8_t)(number >> 8 * i);
+  return etx_crc32(crc, (etx_bytes){bytes, sizeof bytes});
+}
+
+// The states of the counter program, of as many methods.
+static uint32_t crc_of_layout(int methods) {
+  static const struct {
+    const char* name;
+    uint64_t size, offset;
+  } states[] = {
+      {"model.count", 2, 0}, {"model.table", 3, 16}, {"modest", 1, 32}};
+  uint32_t crc = 0;
+  for (int m = 0; m < methods; ++m) {
+    for (size_t i = 0; i < 3; ++i) {
+      const size_t length = strlen(states[i].name);
+      crc = crc_of_number(crc, length);
+      crc = etx_crc32(crc, (etx_bytes){(const uint8_t*)states[i].name, length});
+      crc = crc_of_number(crc, ETX_DTYPE_FLOAT32);
+      crc = crc_of_number(crc, 1);
+      crc = crc_of_number(crc, states[i].size);
+      crc = crc_of_number(crc, states[i].offset);
+    }
+  }
+  return crc;
 }
 
 // The numbers of snapshot_header.h.
@@ -197,6 +272,9 @@ static void a_header_is_written_as_it_is_drawn(void** state) {
     start_program(&f, p);
     save(&f, snapshot);
     assert_memory_equal(snapshot, "ETXSNAP1\1\0\0\0", 12);
+    // A stock file has its states in each of its methods.
+    const uint32_t layout = crc_of_layout(has_blob ? 1 : 3);
+    assert_memory_equal(snapshot + 12, &layout, sizeof layout);
     if (has_blob) {
       assert_int_equal(snapshot[16], 0x5a);
     } else {
@@ -219,13 +297,14 @@ static void a_layout_is_all_of_its_states(void** state) {
   static const struct {
     const char* name;
     etx_dtype dtype;
-    int32_t size;
+    int32_t sizes[2];
     uint64_t offset;
-  } rows[] = {{"a", ETX_DTYPE_FLOAT32, 4, 0},
-              {"b", ETX_DTYPE_FLOAT32, 4, 0},
-              {"a", ETX_DTYPE_INT32, 4, 0},
-              {"a", ETX_DTYPE_FLOAT32, 3, 0},
-              {"a", ETX_DTYPE_FLOAT32, 4, 16}};
+  } rows[] = {{"a", ETX_DTYPE_FLOAT32, {2, 2}, 0},
+              {"b", ETX_DTYPE_FLOAT32, {2, 2}, 0},
+              {"a", ETX_DTYPE_INT32, {2, 2}, 0},
+              {"a", ETX_DTYPE_FLOAT32, {1, 2}, 0},
+              {"a", ETX_DTYPE_FLOAT32, {2, 1}, 0},
+              {"a", ETX_DTYPE_FLOAT32, {2, 2}, 16}};
   uint8_t snapshot[SNAPSHOT];
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     snapshot_fixture f;
@@ -233,8 +312,9 @@ static void a_layout_is_all_of_its_states(void** state) {
     test_method(p, "m");
     test_arenas(p, 16, COUNTER_STATE_BYTES);
     test_blob(p);
-    test_state_row(p, rows[i].name, rows[i].dtype, SIZES(rows[i].size),
-                   rows[i].offset, 0);
+    test_state_row(p, rows[i].name, rows[i].dtype,
+                   SIZES(rows[i].sizes[0], rows[i].sizes[1]), rows[i].offset,
+                   0);
     start_program(&f, p);
     if (i == 0) {
       save(&f, snapshot);
@@ -299,6 +379,8 @@ int main(void) {
       cmocka_unit_test(every_other_length_is_refused),
       cmocka_unit_test(a_snapshot_of_another_program_is_refused),
       cmocka_unit_test(a_snapshot_of_another_layout_is_refused),
+      cmocka_unit_test(a_snapshot_has_as_many_bytes_as_it_states),
+      cmocka_unit_test(a_header_without_its_first_letters_is_refused),
       cmocka_unit_test(a_header_is_written_as_it_is_drawn),
       cmocka_unit_test(a_layout_is_all_of_its_states),
       cmocka_unit_test(snapshots_of_stock_files_are_bound_to_their_bytes),

@@ -10,7 +10,8 @@ enum {
   MAX_VALUES = 240,
   MAX_INSTRUCTIONS = 4096,
   MAX_ITEMS = 256,
-  MAX_PORTS = 40,
+  MAX_PORTS = 104,
+  MAX_SYMBOLS = 100,
   MAX_VIEWS = 160,
   MAX_PLACES = 100,
   MAX_DATA = 32,
@@ -28,14 +29,15 @@ typedef struct method_builder {
   int32_t outputs[MAX_PORTS];
   etx_pte_instruction instructions[MAX_INSTRUCTIONS];
   size_t instruction_count;
-  bool is_described;
+  bool is_described, is_undescribed;
+  etx_pte_buffer_device devices[MAX_ARENAS];
   etx_pte_chain chains[MAX_CHAINS];
   etx_pte_operator operators[MAX_ITEMS];
   etx_pte_delegate_content delegates[MAX_PORTS];
   int64_t arenas[MAX_ARENAS];
   etx_blob_input named_inputs[MAX_PORTS];
   etx_blob_output named_outputs[MAX_PORTS];
-  etx_blob_symbol symbols[MAX_PORTS];
+  etx_blob_symbol symbols[MAX_SYMBOLS];
   etx_blob_input_dim dims[MAX_ITEMS];
   etx_blob_view views[MAX_VIEWS];
   etx_blob_place places[MAX_PLACES];
@@ -131,6 +133,14 @@ void test_arena(test_program* p, int64_t bytes) {
   method_builder* m = last(p);
   stop_unless(m->plan.buffer_size_count < MAX_ARENAS, "too many arenas");
   m->arenas[m->plan.buffer_size_count++] = bytes;
+}
+
+void test_device(test_program* p, int arena, int device_type) {
+  method_builder* m = last(p);
+  stop_unless(m->plan.buffer_device_count < MAX_ARENAS, "too many devices");
+  m->plan.buffer_devices = m->devices;
+  m->devices[m->plan.buffer_device_count++] =
+      (etx_pte_buffer_device){arena, (int8_t)device_type, 0};
 }
 
 void test_arenas(test_program* p, int64_t scratch, int64_t state) {
@@ -308,6 +318,10 @@ int test_input(test_program* p, int value, const char* name) {
   m->inputs[at] = value;
   m->named_inputs[at].name = etx_text_of(name);
   return value;
+}
+
+uint32_t test_input_count(test_program* p) {
+  return (uint32_t)last(p)->plan.input_count;
 }
 
 int test_mutable_input(test_program* p, int value, const char* name) {
@@ -490,6 +504,8 @@ void test_caches(test_program* p, const etx_cache* caches, size_t count) {
 
 void test_described(test_program* p) { last(p)->is_described = true; }
 
+void test_undescribed(test_program* p) { last(p)->is_undescribed = true; }
+
 static etx_bytes write_blob(test_program* p) {
   etx_bytes blob = {NULL, 0};
   size_t needed = 0;
@@ -502,7 +518,7 @@ static etx_bytes write_blob(test_program* p) {
     if (m->plan.buffer_size_count > 2) {
       p->blob.state_bytes = (uint64_t)m->arenas[2];
     }
-    if (m->instruction_count > 0 || m->is_described) {
+    if ((m->instruction_count > 0 || m->is_described) && !m->is_undescribed) {
       methods[count++] = m->described;
     }
   }

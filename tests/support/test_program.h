@@ -42,6 +42,8 @@ void test_method(test_program* p, const char* name);
 // arena.
 void test_arenas(test_program* p, int64_t scratch, int64_t state);
 void test_arena(test_program* p, int64_t bytes);
+// Puts an arena of the method on a device; 0 is the CPU.
+void test_device(test_program* p, int arena, int device_type);
 
 // Add a value and return its index.
 int test_none(test_program* p);
@@ -77,6 +79,8 @@ uint32_t test_initial_data(test_program* p, const void* data, size_t bytes);
 
 // Make a value an input or an output of the method, and return `value`.
 int test_input(test_program* p, int value, const char* name);
+// Number of inputs so far.
+uint32_t test_input_count(test_program* p);
 int test_mutable_input(test_program* p, int value, const char* name);
 int test_output(test_program* p, int value, const char* name);
 // Sets how long the last output stays.
@@ -119,6 +123,8 @@ void test_named(test_program* p, const char* key, const void* data,
                 size_t bytes);
 // Describes the last method in the blob although it has no instruction.
 void test_described(test_program* p);
+// Does not describe it, although it has instructions.
+void test_undescribed(test_program* p);
 // The table of caches, which names states by their position.
 void test_caches(test_program* p, const etx_cache* caches, size_t count);
 

@@ -74,6 +74,16 @@ static void a_loop_that_nothing_leaves_is_refused(void** state) {
                               "instruction 1 jumps back to instruction 0, and "
                               "nothing leaves that loop (method 'forward')"));
   test_program_end(f.p);
+  // A jump that is never taken leads out of it, or one that always is does not.
+  for (int is_taken = 0; is_taken < 2; ++is_taken) {
+    start(&f);
+    test_jump_false(f.p, test_bool(f.p, is_taken == 0), is_taken ? 1 : 3);
+    call_relu(&f);
+    test_jump_false(f.p, f.never, 0);
+    call_relu(&f);
+    assert_int_equal(load(&f), ETX_BAD_FILE);
+    test_program_end(f.p);
+  }
   start(&f);
   call_relu(&f);
   test_jump_false(f.p, f.flag, 0);
@@ -164,12 +174,37 @@ static void numbers_in_lists_are_used(void** state) {
   end(&f);
 }
 
+// A number that may not have been computed is late, whichever argument it is.
+static void each_argument_uses_its_number(void** state) {
+  (void)state;
+  for (int is_second = 0; is_second < 2; ++is_second) {
+    flow f;
+    start(&f);
+    const int sum = test_int(f.p, 0);
+    test_jump_false(f.p, f.flag, 2);
+    call_size(&f);
+    test_call(f.p, "executorch_prim::add", "Scalar",
+              ARGS(is_second ? f.zero : f.n, is_second ? f.n : f.zero, sum));
+    call_relu(&f);
+    test_output(f.p, sum, "sum");
+    assert_int_equal(load(&f), ETX_OK);
+    for (uint8_t flag = 0; flag < 2; ++flag) {
+      const etx_value* output = NULL;
+      run(&f, flag);
+      assert_int_equal(etx_method_output(&f.loaded.method, 0, &output), ETX_OK);
+      assert_int_equal(output->as.integer, flag ? 2 : 0);
+    }
+    end(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_CONTROL_FLOW, a_loop_that_nothing_leaves_is_refused),
       unit_test_with(ETX_CONTROL_FLOW, too_many_jumps_back_are_not_judged),
       unit_test_with(ETX_CONTROL_FLOW, deeply_nested_parts_run_as_others),
       unit_test_with(ETX_CONTROL_FLOW, numbers_in_lists_are_used),
+      unit_test_with(ETX_CONTROL_FLOW, each_argument_uses_its_number),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

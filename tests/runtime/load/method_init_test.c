@@ -511,9 +511,25 @@ static void refusing_a_method_does_not_write_scratch(void** state) {
   test_program_end(a.p);
 }
 
+// An arena may be listed with the CPU, which is no other device.
+static void arenas_on_devices_are_refused(void** state) {
+  (void)state;
+  adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  test_device(a.p, 2, 0);
+  assert_load_refused(a.p, ETX_OK, "");
+  a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  test_device(a.p, 1, 0);
+  test_device(a.p, 2, 1);
+  assert_load_refused(a.p, ETX_UNSUPPORTED,
+                      "arena 2 of method 'forward' is on a device");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_valid_method_is_loaded),
+      cmocka_unit_test(arenas_on_devices_are_refused),
       cmocka_unit_test(all_missing_operators_are_reported),
       cmocka_unit_test(delegates_are_refused_by_name_and_instruction),
       cmocka_unit_test(a_listed_delegate_is_refused_without_a_call),

@@ -9,7 +9,8 @@
 
 static etx_diag diag;
 
-// y = relu(relu(x)), the inner one in memory 0 and the outer one in memory 1.
+// y = relu(relu(x)), the inner one in memory 0 and the outer one in memory 1,
+// which begins with a copy of the inner one.
 static test_program* make_board_program(void) {
   test_program* const p = test_program_new();
   test_blob(p);
@@ -23,9 +24,12 @@ static test_program* make_board_program(void) {
   const int y = test_planned(p, ETX_DTYPE_FLOAT32, SIZES(4), 3, 16);
   const int empty = test_planned(p, ETX_DTYPE_FLOAT32, SIZES(0), 3, 0);
   test_call(p, "aten::relu", "out", ARGS(x, a, a));
+  const int first = test_planned(p, ETX_DTYPE_FLOAT32, SIZES(4), 3, 0);
   test_call(p, "aten::relu", "out", ARGS(a, y, y));
   test_call(p, "aten::relu", "out", ARGS(empty, empty, empty));
+  test_call(p, "aten::relu", "out", ARGS(x, first, first));
   test_output(p, y, "y");
+  test_output(p, first, "first");
   return p;
 }
 
@@ -83,6 +87,8 @@ static void values_lie_in_the_blocks_of_their_memories(void** state) {
   assert_ptr_equal(y->data, f.second.bytes.data + 16);
   assert_memory_equal(y->data, wanted, sizeof wanted);
   assert_memory_equal(f.first.bytes.data, wanted, sizeof wanted);
+  assert_ptr_equal(test_output_tensor(&f.method, 1)->data, f.second.bytes.data);
+  assert_memory_equal(f.second.bytes.data, wanted, sizeof wanted);
   end(&f);
 }
 

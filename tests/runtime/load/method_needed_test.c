@@ -188,6 +188,28 @@ static void unplanned_outputs_are_counted_and_placed(void** state) {
   test_program_end(p);
 }
 
+// They begin at the next multiple of 16 behind the arena, whatever it has.
+static void unplanned_outputs_are_aligned(void** state) {
+  (void)state;
+  for (int64_t bytes = 1; bytes < 34; ++bytes) {
+    test_program* p = test_program_new();
+    etx_program program;
+    etx_memory_needed needed;
+    test_method(p, "forward");
+    test_arenas(p, bytes, 0);
+    const int x =
+        test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)), "");
+    const int y = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3));
+    test_call(p, "aten::add", "out", ARGS(x, x, test_int(p, 1), y, y));
+    assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                               &diag));
+    assert_ok(
+        etx_method_needed(&program, etx_text_of("forward"), &needed, &diag));
+    assert_int_equal(needed.scratch_bytes, (bytes + 15) / 16 * 16 + 12);
+    test_program_end(p);
+  }
+}
+
 static void private_arenas_are_consecutive(void** state) {
   (void)state;
   test_program* p = test_program_new();
@@ -379,6 +401,22 @@ static void other_memory_is_checked(void** state) {
       ETX_OUT_OF_MEMORY, "method 'f' needs 16 bytes of temporary memory");
   assert_ok(etx_method_set_memory(&loaded.method, scratch,
                                   loaded.temporary.bytes, &diag));
+  // Its values are in the scratch that it was given last.
+  const float data[4] = {1, 2, 3, 4};
+  const float square[4] = {7, 10, 15, 22};
+  test_block other = test_block_new(scratch.size, ETX_MEMORY_ALIGNMENT);
+  assert_ok(etx_method_set_memory(&loaded.method, other.bytes,
+                                  loaded.temporary.bytes, &diag));
+  memcpy(other.bytes.data, data, sizeof data);
+  memset(scratch.data, 0xa5, scratch.size);
+  assert_ok(etx_method_run(&loaded.method, &diag));
+  assert_memory_equal(other.bytes.data + 16, square, sizeof square);
+  for (size_t i = 0; i < scratch.size; ++i) {
+    assert_int_equal(scratch.data[i], 0xa5);
+  }
+  assert_ok(etx_method_set_memory(&loaded.method, scratch,
+                                  loaded.temporary.bytes, &diag));
+  assert_true(test_block_end(&other));
   // It has no state, so any session will do.
   assert_ok(etx_method_bind(&loaded.method, NULL, &diag));
   const etx_method_memory memory = {loaded.structures.bytes, scratch,
@@ -407,6 +445,62 @@ static void a_state_without_its_flag_is_refused(void** state) {
   test_program_end(p);
 }
 
+// ---- a kernel that does not state its bytes ----
+
+static int32_t least_rows;  // fewer are refused
+
+static etx_status state_bytes_of_rows(const etx_call* call, size_t* out_bytes) {
+  const int32_t rows = etx_call_tensor(call, 0)->sizes[0];
+  if (rows < least_rows) {
+    return etx_call_refuse(call, ETX_UNSUPPORTED, "too few rows");
+  }
+  *out_bytes = (size_t)rows * 4;
+  return ETX_OK;
+}
+
+static etx_status prepare_nothing(etx_call* call) {
+  (void)call;
+  return ETX_OK;
+}
+
+// Where a kernel states no bytes for the present sizes, those of the largest
+// count; where it states none for these either, there is no answer.
+static void bytes_of_a_kernel_that_refuses_are_bounded(void** state) {
+  (void)state;
+  static const etx_kernel kernels[] = {
+      {&etx_op_row_neg_out, prepare_nothing, state_bytes_of_rows, NULL}};
+  const etx_kernel_table table = {kernels, 1, NULL};
+  const etx_named_size three = {etx_text_of("n"), 3};
+  test_program* p = test_program_new();
+  etx_program program;
+  etx_memory_needed needed;
+  test_loaded loaded;
+  test_blob(p);
+  test_method(p, "f");
+  test_arenas(p, 64, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(8))), "x");
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(8), 0));
+  test_dim(p, 0, 0, test_symbol(p, "n", 1, 8), 1, 0);
+  test_call(p, "aten::neg", "out", ARGS(x, y, y));
+  least_rows = 0;
+  assert_ok(etx_program_open(&program, test_file(p), &table, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "f", NULL, &diag));
+  assert_ok(etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag));
+  assert_int_equal(needed.temporary_bytes, 12);
+  least_rows = 4;
+  assert_ok(etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag));
+  assert_int_equal(needed.temporary_bytes, 32);
+  least_rows = 9;
+  assert_status(etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag),
+                ETX_UNSUPPORTED);
+  assert_int_equal(needed.temporary_bytes, 32);
+  least_rows = 0;
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stated_sizes_are_enough_and_one_byte_fewer_is_not),
@@ -415,10 +509,12 @@ int main(void) {
       cmocka_unit_test(misaligned_blocks_are_refused),
       cmocka_unit_test(a_method_with_state_needs_some),
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_counted_and_placed),
+      unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_aligned),
       cmocka_unit_test(private_arenas_are_consecutive),
       unit_test_with(ETX_DYNAMIC, bytes_are_stated_for_sizes_of_symbols),
       unit_test_with(ETX_DYNAMIC, a_method_in_use_is_not_changed),
       cmocka_unit_test(other_memory_is_checked),
+      unit_test_with(ETX_DYNAMIC, bytes_of_a_kernel_that_refuses_are_bounded),
       cmocka_unit_test(a_state_without_its_flag_is_refused),
       cmocka_unit_test(totals_of_late_methods_equal_those_of_early_ones),
   };

@@ -17,6 +17,13 @@ static size_t answers;
 
 static etx_status many_bytes(const etx_call* call, size_t* out_bytes) {
   const etx_value* const parts = etx_call_value(call, 0);
+  const etx_value* const numbers = etx_call_value(call, 1);
+  assert_int_equal(parts->kind, ETX_VALUE_TENSORS);
+  assert_int_equal(numbers->kind, ETX_VALUE_INTS);
+  for (size_t i = 0; i < numbers->as.integers.count; ++i) {
+    assert_int_equal(numbers->as.integers.items[i]->kind, ETX_VALUE_INT);
+    assert_int_equal(numbers->as.integers.items[i]->as.integer, 3);
+  }
   for (size_t i = 0; i < parts->as.tensors.count; ++i) {
     const etx_value* const part = parts->as.tensors.items[i];
     assert_true(part == NULL || part->kind == ETX_VALUE_TENSOR);

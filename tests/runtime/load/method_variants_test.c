@@ -212,6 +212,7 @@ static void add_unlike(test_program* p, unlike kind) {
     test_call(p, "aten::abs", "out", ARGS(x, s, s));
     test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0, 0);
   }
+  if (kind == UNLIKE_ORDER) test_described(p);
   test_shown(p, y, "y", kind == UNLIKE_WRITTEN ? 0 : -1);
   if (kind == UNLIKE_OUTPUTS) test_output(p, y, "more");
 }
@@ -320,6 +321,7 @@ static void no_variants_are_none(void** state) {
   run(&f, 3, 1.5f);
   assert_int_equal(etx_method_variant_runs(&f.method, 0), 0);
   assert_int_equal(etx_method_variant_runs(&f.method, 1), 0);
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
   end(&f);
 }
 

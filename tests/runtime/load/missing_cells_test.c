@@ -136,6 +136,29 @@ static void types_in_lists_are_cells(void** state) {
   assert_string_equal(n.text, "aten::index.Tensor_out:int64 ");
 }
 
+// The first and the last type of dtype.def are cells as all others.
+static void each_type_is_a_cell(void** state) {
+  (void)state;
+  for (int type = 0; type < ETX_DTYPE_COUNT; ++type) {
+    test_program* p = start();
+    char wanted[64];
+    const etx_dtype dtype = (etx_dtype)type;
+    if (!etx_dtype_is_valid(dtype)) {
+      test_program_end(p);
+      continue;
+    }
+    const int to = scratch(p, dtype, 0), from = scratch(p, dtype, 64);
+    test_call(p, "aten::copy_", "", ARGS(to, from, test_bool(p, false), to));
+    noted n = {.size = 0};
+    const etx_missing_sink sink = {note_operator, &n, note_cell};
+    assert_int_equal(load(p, ~(UINT32_C(1) << type), UINT32_MAX, &sink, true),
+                     ETX_UNSUPPORTED);
+    etx_format_text(wanted, sizeof wanted, "aten::copy_.:%s ",
+                    etx_dtype_name(dtype));
+    assert_string_equal(n.text, wanted);
+  }
+}
+
 static test_program* make_greedy(void) {
   test_program* const p = start();
   const int f = scratch(p, ETX_DTYPE_FLOAT32, 0);
@@ -252,6 +275,7 @@ int main(void) {
       unit_test_with(ETX_CELLS && ETX_VIEWS,
                      a_table_without_a_check_refuses_the_call),
       unit_test_with(ETX_CELLS && ETX_MESSAGES, types_in_lists_are_cells),
+      unit_test_with(ETX_CELLS && ETX_MESSAGES, each_type_is_a_cell),
       unit_test_with(ETX_CELLS && ETX_MESSAGES,
                      everything_that_is_missing_is_told),
       unit_test_with(ETX_CELLS && ETX_MESSAGES,

@@ -63,6 +63,11 @@ static inline void open_and_load(variants_fixture* f,
   f->scratch = test_block_new(f->needed.scratch_bytes, ETX_MEMORY_ALIGNMENT);
   f->temporary =
       test_block_new(f->needed.temporary_bytes, ETX_MEMORY_ALIGNMENT);
+  // Memory may hold anything before.
+  memset(f->structures.bytes.data, 0xff, f->structures.bytes.size);
+  if (f->variants.bytes.size > 0) {
+    memset(f->variants.bytes.data, 0xff, f->variants.bytes.size);
+  }
   const etx_method_memory memory = {f->structures.bytes, f->scratch.bytes,
                                     f->temporary.bytes, NULL};
   assert_ok(

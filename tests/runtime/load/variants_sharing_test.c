@@ -24,6 +24,9 @@ static bool trace_has(const etx_call_trace* trace, const char* letters) {
   written w = {.size = 0};
   const etx_sink sink = {append, &w};
   assert_ok(etx_call_trace_write(&trace, 1, etx_text_of("a.pte"), &sink));
+  // The method is named if something of it has run.
+  assert_int_equal(strstr(w.text, "\ndebug_info:\n- \"a.pte:f\"\n") != NULL,
+                   letters[0] != '\0');
   return (strstr(w.text, "aten::neg.out") != NULL) ==
              (strchr(letters, 'n') != NULL) &&
          (strstr(w.text, "aten::abs.out") != NULL) ==
@@ -49,6 +52,23 @@ static void a_trace_marks_the_variant_that_ran(void** state) {
   run(&f, 8, 1.5f);
   assert_true(trace_has(&trace, "fan"));
   etx_call_trace_stop(&trace);
+  end(&f);
+}
+
+// A method that uses none has no figures of them.
+static void without_variants_there_are_no_figures(void** state) {
+  variants_fixture f;
+  (void)state;
+  f.p = program_with_variants();
+  open_and_load(&f, NULL);
+  run(&f, 1, 1.5f);
+  assert_int_equal(etx_method_variant_count(&f.method), 0);
+  assert_int_equal(etx_method_variant_last(&f.method), 0);
+  assert_int_equal(etx_method_variant_runs(&f.method, 0), 0);
+  assert_int_equal(etx_method_variant_hits(&f.method), 0);
+  assert_int_equal(etx_method_variant_phases(&f.method),
+                   etx_method_phase_count(&f.method));
+  assert_true(etx_text_is(etx_method_variant_name(&f.method, 0), "f"));
   end(&f);
 }
 
@@ -128,6 +148,52 @@ static void add_numbered(test_program* p, const char* name, const char* op,
   }
   test_call(p, op, "out", ARGS(x, y, y));
   test_output(p, y, "y");
+}
+
+// x[0:k], of x[n].
+static void add_head(test_program* p, const char* name, int32_t low) {
+  test_method(p, name);
+  test_arenas(p, 64, 0);
+  int x = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4));
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 0));
+  if (low < 4) {
+    x = test_dynamic(p, x);
+    test_dim(p, 0, 0, test_symbol(p, "n", low, 4), 1, 0);
+  }
+  test_input(p, x, "x");
+  const int k = test_input(p, test_int(p, 4), "k");
+  test_dim(p, 1, -1, test_symbol(p, "k", 1, 4), 1, 0);
+  const int zero = test_int(p, 0), one = test_int(p, 1);
+  test_call(p, "aten::slice_copy", "Tensor_out",
+            ARGS(x, zero, zero, k, one, y, y));
+  test_output(p, y, "y");
+}
+
+// A number decides sizes of a variant that has run before.
+static void a_variant_takes_other_numbers(void** state) {
+  (void)state;
+  static const int64_t numbers[] = {2, 3, 3, 1, 4, 2};
+  variants_fixture f;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_head(f.p, "f", 1);
+  add_head(f.p, "f@1", 4);
+  open_and_load(&f, NULL);
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+    float x[4] = {1, 2, 3, 4};
+    const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, 4);
+    const etx_value k = {.kind = ETX_VALUE_INT, .as.integer = numbers[i]};
+    assert_ok(etx_method_set_input(&f.method, 0, &input, &diag));
+    assert_ok(etx_method_set_value(&f.method, 1, &k, &diag));
+    assert_ok(etx_method_run(&f.method, &diag));
+    assert_int_equal(etx_method_variant_last(&f.method), 0);
+    const etx_tensor* const y = test_output_tensor(&f.method, 0);
+    assert_int_equal(y->sizes[0], numbers[i]);
+    assert_memory_equal(y->data, x, (size_t)numbers[i] * sizeof *x);
+  }
+  end(&f);
 }
 
 static void run_numbered(variants_fixture* f, int32_t size, int64_t number,
@@ -321,6 +387,7 @@ static void a_method_with_regions_uses_no_variants(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_DYNAMIC, a_trace_marks_the_variant_that_ran),
+      unit_test_with(ETX_DYNAMIC, without_variants_there_are_no_figures),
       unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_variants_that_came_later),
       unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_numbers_that_came_later),
       unit_test_with(ETX_DYNAMIC, other_blocks_are_handed_over),
@@ -328,6 +395,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, copies_may_not_fit),
       unit_test_with(ETX_DYNAMIC, a_method_with_regions_uses_no_variants),
       unit_test_with(ETX_DYNAMIC, numbers_choose_among_variants),
+      unit_test_with(ETX_DYNAMIC, a_variant_takes_other_numbers),
       unit_test_with(ETX_DYNAMIC, a_fixed_number_has_no_variant_for_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

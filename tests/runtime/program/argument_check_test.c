@@ -102,10 +102,89 @@ static void others_are_refused_by_argument(void** state) {
                  k.tensor, k.tensor);
 }
 
+// The kinds of values, in the order of `letters`.
+static const char letters[] = "TNIBDSidbtO";
+
+// An operator of an application with one argument, or with one result.
+typedef struct own_row {
+  const char* arguments;
+  etx_op_result result;
+  const char* accepted;  // letters of kinds
+} own_row;
+
+static void each_type_accepts_its_kinds(void** state) {
+  (void)state;
+  static const own_row rows[] = {
+      {"Tensor x", ETX_RESULT_NONE, "T"},
+      {"Tensor? x", ETX_RESULT_NONE, "TN"},
+      {"Tensor[] x", ETX_RESULT_NONE, "t"},
+      {"Tensor?[] x", ETX_RESULT_NONE, "tO"},
+      {"Scalar x", ETX_RESULT_NONE, "IBD"},
+      {"Scalar? x", ETX_RESULT_NONE, "NIBD"},
+      {"int x", ETX_RESULT_NONE, "I"},
+      {"int[] x", ETX_RESULT_NONE, "i"},
+      {"float x", ETX_RESULT_NONE, "IBD"},
+      {"float[] x", ETX_RESULT_NONE, "d"},
+      {"bool x", ETX_RESULT_NONE, "B"},
+      {"bool[] x", ETX_RESULT_NONE, "b"},
+      {"str x", ETX_RESULT_NONE, "S"},
+      {"str? x", ETX_RESULT_NONE, "NS"},
+      {"ScalarType x", ETX_RESULT_NONE, "I"},
+      {"MemoryFormat x", ETX_RESULT_NONE, "I"},
+      {"Layout x", ETX_RESULT_NONE, "I"},
+      {"Device x", ETX_RESULT_NONE, ""},
+      {"Device? x", ETX_RESULT_NONE, "N"},
+      {"", ETX_RESULT_OUT, "T"},
+      {"", ETX_RESULT_OUT_LIST, "tO"},
+      {"", ETX_RESULT_LIST, "tO"},
+      {"", ETX_RESULT_SELF, "T"},
+      {"", ETX_RESULT_SCALAR, "IBD"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    for (size_t kind = 0; kind < sizeof letters - 1; ++kind) {
+      static const double reals[] = {1, 2};
+      static const uint8_t flags[] = {0, 1};
+      test_program* const p = test_program_new();
+      const kinds k = add_kinds(p);
+      const int values[] = {k.tensor,
+                            k.none,
+                            k.number,
+                            k.boolean,
+                            k.real,
+                            k.string,
+                            k.ints,
+                            test_doubles(p, reals, 2),
+                            test_bools(p, flags, 2),
+                            k.tensors,
+                            k.optionals};
+      const etx_op op = {.id = ETX_OP_COUNT,
+                         ETX_OP_NAME("my::own", ""),
+                         .arguments = rows[i].arguments,
+                         .result = rows[i].result};
+      etx_program program;
+      etx_pte_plan plan;
+      test_call(p, "my::own", "", &values[kind], 1);
+      assert_ok(etx_program_open(&program, test_file(p), &etx_all_kernels, NULL,
+                                 &diag));
+      assert_ok(etx_program_find_plan(&program, etx_text_of("forward"), &plan,
+                                      &diag));
+      const etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
+      const bool is_accepted = strchr(rows[i].accepted, letters[kind]) != NULL;
+      const etx_status found = etx_arguments_check(&plan, &call, &op, NULL);
+      if (found != (is_accepted ? ETX_OK : ETX_BAD_FILE)) {
+        fail_msg("'%s', result %d, kind %c: %s", rows[i].arguments,
+                 (int)rows[i].result, letters[kind], etx_status_name(found));
+      }
+      test_program_end(p);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls_of_the_schema_are_accepted),
       cmocka_unit_test(others_are_refused_by_argument),
+      cmocka_unit_test(each_type_accepts_its_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,11 @@ static void a_file_that_does_not_fit_is_refused(void** state) {
   data[0] = weight;
   data[0].sizes = SIZES(2, 2);
   use(data, 2, ETX_BAD_FILE, "'w' is float32[2, 2] in the data file");
+  data[0] = weight;
+  data[0].sizes = SIZES(3);
+  data[0].bytes = 3 * sizeof(float);
+  use(data, 2, ETX_BAD_FILE, "'w' is float32[3] in the data file");
+  data[0] = weight;
   data[0].has_no_layout = true;
   use(data, 2, ETX_BAD_FILE, "'w' is not a tensor in the data file");
 }

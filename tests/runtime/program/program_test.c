@@ -2,6 +2,7 @@
 
 #include "runtime/program.h"
 
+#include "format/pte/etx_blob.h"
 #include "format/pte/variant_name.h"
 #include "runtime/method.h"
 #include "tests/support/assert_status.h"
@@ -302,6 +303,71 @@ static void inputs_that_vary_are_described(void** state) {
   test_program_end(p);
 }
 
+// A method without arenas needs no scratch.
+static void a_method_may_need_no_scratch(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  test_method(p, "length");
+  test_output(p, test_int(p, 64), "");
+  etx_program program;
+  etx_method_info info;
+  open_program(&program, p);
+  assert_int_equal(etx_program_method_at(&program, 0, &info), ETX_OK);
+  assert_int_equal(info.scratch_bytes, 0);
+  assert_true(info.is_constant);
+  test_program_end(p);
+}
+
+// A file whose description is damaged is no stock file.
+static void a_damaged_description_is_refused(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  test_method(p, "length");
+  test_output(p, test_int(p, 64), "");
+  test_named(p, ETX_BLOB_KEY, "oops", 4);
+  etx_program program, before;
+  memset(&program, 0x5a, sizeof program);
+  memcpy(&before, &program, sizeof before);
+  assert_status(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag),
+      ETX_BAD_FILE);
+  assert_memory_equal(&program, &before, sizeof before);
+  test_program_end(p);
+}
+
+// Names like those of variants mean nothing in a stock file, and a variant has
+// no variants itself.
+static void only_methods_of_programs_have_variants(void** state) {
+  (void)state;
+  for (int has_blob = 0; has_blob < 2; ++has_blob) {
+    static const char* const names[] = {"f", "f@1", "f@1@1", "g@1"};
+    test_program* p = test_program_new();
+    if (has_blob) test_blob(p);
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+      test_method(p, names[i]);
+      test_output(p, test_int(p, 64), "");
+    }
+    etx_program program;
+    etx_method_info info;
+    open_program(&program, p);
+    const size_t count = has_blob && ETX_DYNAMIC ? 1 : 0;
+    assert_int_equal(etx_program_method_count(&program), 4 - count);
+    assert_int_equal(etx_program_variant_count(&program, etx_text_of("f")),
+                     count);
+    assert_int_equal(etx_program_variant_count(&program, etx_text_of("f@1")),
+                     0);
+    assert_int_equal(etx_program_variant_count(&program, etx_text_of("g")), 0);
+    assert_int_equal(
+        etx_program_variant_at(&program, etx_text_of("f"), 0, &info),
+        count == 0 ? ETX_OUT_OF_RANGE : ETX_OK);
+    if (count > 0) assert_true(etx_text_is(info.name, "f@1"));
+    assert_int_equal(
+        etx_program_variant_at(&program, etx_text_of("f"), 1, &info),
+        ETX_OUT_OF_RANGE);
+    test_program_end(p);
+  }
+}
+
 // A name that is too long to be that of a variant has none.
 static void a_long_name_has_no_variants(void** state) {
   (void)state;
@@ -390,6 +456,9 @@ int main(void) {
       cmocka_unit_test(constants_of_each_kind_are_returned),
       cmocka_unit_test(ports_of_stock_files_are_described),
       unit_test_with(ETX_DYNAMIC, inputs_that_vary_are_described),
+      cmocka_unit_test(a_method_may_need_no_scratch),
+      unit_test_with(ETX_VERIFIER, a_damaged_description_is_refused),
+      cmocka_unit_test(only_methods_of_programs_have_variants),
       cmocka_unit_test(a_long_name_has_no_variants),
       cmocka_unit_test(one_thread_does_the_tasks_in_order),
       cmocka_unit_test(arenas_of_different_size_are_not_shared),

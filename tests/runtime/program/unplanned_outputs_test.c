@@ -28,7 +28,7 @@ static found find_all(test_program* p) {
       etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
   etx_operator_cache_init(&operators, &plan, program.kernels);
   for (;;) {
-    bool is_found = false;
+    bool is_found = true;
     uint32_t value = 0;
     assert_ok(etx_unplanned_outputs_next(&program, &operators, &cursor,
                                          &is_found, &value, &diag));
@@ -61,6 +61,18 @@ static test_program* start(void) {
 
 static void assert_none(test_program* p) {
   assert_int_equal(find_all(p).count, 0);
+}
+
+// A file of etx may have a method that its table of methods leaves out.
+static void a_method_without_a_description_has_no_views(void** state) {
+  (void)state;
+  test_program* p = start();
+  const int x = test_input(p, borrowed(p), "x");
+  const int y = borrowed(p);
+  test_blob(p);
+  test_undescribed(p);
+  test_call(p, "aten::neg", "out", ARGS(x, y, y));
+  assert_found(p, y);
 }
 
 // Items of lists of outputs, in two chains; None, numbers and planned tensors
@@ -187,8 +199,102 @@ static void items_that_are_none_are_not_placed(void** state) {
   assert_true(all.count == 0 || (all.count == 1 && all.values[0] == a));
 }
 
+// An argument that may be None fits if it is.
+static void calls_with_none_write_their_outputs(void** state) {
+  (void)state;
+  test_program* const p = start();
+  const int x = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 0);
+  const int none = test_none(p), out = borrowed(p);
+  const int dims = test_ints(p, ARGS(test_int(p, 0)));
+  test_call(p, "aten::sum", "IntList_out",
+            ARGS(x, dims, test_bool(p, false), none, out, out));
+  test_output(p, out, "");
+  assert_found(p, out);
+}
+
+// Arenas lie one behind the other, each at a multiple of 16 bytes, but for that
+// of state.
+static void arenas_do_not_overlap(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 17, 1);
+  test_arena(p, 16);
+  test_arena(p, 31);
+  test_arena(p, 2);
+  test_output(p, test_int(p, 1), "");
+  etx_program program;
+  etx_pte_plan plan;
+  size_t offsets[8] = {0}, end = 0;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(
+      etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
+  assert_true(etx_program_arena_offsets(&program, &plan, offsets, &end));
+  static const size_t wanted[] = {SIZE_MAX, 0, SIZE_MAX, 32, 48, 80};
+  assert_int_equal(etx_pte_buffer_size_count(&plan), 6);
+  assert_memory_equal(offsets, wanted, sizeof wanted);
+  assert_int_equal(end, 82);
+  end = 0;
+  assert_true(etx_program_arena_offsets(&program, &plan, NULL, &end));
+  assert_int_equal(end, 82);
+  test_program_end(p);
+}
+
+// Each of them is small enough for a file, all together are not.
+static void arenas_beyond_the_address_space_are_refused(void** state) {
+  (void)state;
+  for (int64_t more = 0; more < 2; ++more) {
+    const int64_t half = (int64_t)(PTRDIFF_MAX / 2 / 16 * 16);
+    test_program* const p = test_program_new();
+    test_method(p, "forward");
+    test_arenas(p, half, 1);
+    test_arena(p, (int64_t)PTRDIFF_MAX - half + more);
+    test_output(p, test_int(p, 1), "");
+    etx_program program;
+    etx_pte_plan plan;
+    size_t end = 0;
+    assert_ok(etx_program_open(&program, test_file(p), &etx_all_kernels, NULL,
+                               &diag));
+    assert_ok(
+        etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
+    assert_int_equal(etx_program_arena_offsets(&program, &plan, NULL, &end),
+                     more == 0);
+    assert_int_equal(end, more == 0 ? PTRDIFF_MAX : 0);
+    test_program_end(p);
+  }
+}
+
+// Also the first argument of the first instruction.
+static void written_values_are_found(void** state) {
+  (void)state;
+  test_program* const p = start();
+  const int a = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int b = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 16);
+  const int c = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 32);
+  const int blocking = test_bool(p, false);
+  test_call(p, "aten::copy_", "", ARGS(a, b, blocking, a));
+  test_call(p, "aten::relu", "out", ARGS(a, c, c));
+  etx_program program;
+  etx_pte_plan plan;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(
+      etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
+  assert_true(etx_program_plan_writes(&program, &plan, (uint32_t)a));
+  assert_false(etx_program_plan_writes(&program, &plan, (uint32_t)b));
+  assert_true(etx_program_plan_writes(&program, &plan, (uint32_t)c));
+  assert_false(etx_program_plan_writes(&program, &plan, (uint32_t)blocking));
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calls_with_none_write_their_outputs),
+      cmocka_unit_test(arenas_do_not_overlap),
+      cmocka_unit_test(arenas_beyond_the_address_space_are_refused),
+      cmocka_unit_test(written_values_are_found),
+      cmocka_unit_test(a_method_without_a_description_has_no_views),
       cmocka_unit_test(items_of_lists_are_outputs),
       unit_test_with(ETX_VIEWS, values_that_are_rebound_need_no_memory),
       cmocka_unit_test(views_of_the_file_need_no_memory),

@@ -2,6 +2,7 @@
 
 #include "runtime/trace/call_trace.h"
 
+#include "format/shapes/op_shapes.h"
 #include "runtime/trace/kernel_key.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
@@ -142,6 +143,57 @@ static void a_stopped_trace_records_nothing(void** state) {
   end(&f);
 }
 
+// y = relu(x) 24 times, then y = x + x: marks in four bytes.
+static void each_instruction_has_a_mark(void** state) {
+  (void)state;
+  enum { RELUS = 24 };
+  const etx_planned_memory no_state = {NULL, 0, NULL};
+  trace_fixture f;
+  float x[2] = {1, -1};
+  test_program* const p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int in =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "");
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int alpha = test_int(p, 1);
+  for (size_t i = 0; i < RELUS; ++i) {
+    test_call(p, "aten::relu", "out", ARGS(in, y, y));
+  }
+  test_call(p, "aten::add", "out", ARGS(in, in, alpha, y, y));
+  test_output(p, y, "");
+  assert_ok(etx_program_open(&f.program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(test_load(&f.loaded, &f.program, "forward", &no_state, &diag));
+  assert_int_equal(etx_call_trace_needed(&f.loaded.method), 4);
+  test_block marks = test_block_new(4, 1);
+  assert_ok(
+      etx_call_trace_start(&f.trace, &f.loaded.method, marks.bytes, &diag));
+  set(&f, 0, x, ETX_DTYPE_FLOAT32);
+  run(&f);
+  static const uint8_t all[] = {0xff, 0xff, 0xff, 1};
+  assert_memory_equal(marks.bytes.data, all, sizeof all);
+  assert_written(&f, "a.pte",
+                 "build_features: []\n"
+                 "custom_classes: []\n"
+                 "debug_info:\n"
+                 "- \"a.pte:forward\"\n"
+                 "et_kernel_metadata:\n"
+                 "  \"aten::add.out\":\n"
+                 "  - \"v1/6;0|6;0|6;0|6;0\"\n"
+                 "  \"aten::relu.out\":\n"
+                 "  - \"v1/6;0|6;0|6;0\"\n" FLAGS_OF_FILE
+                 "operators:\n"
+                 "  \"aten::add.out\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR
+                 "  \"aten::relu.out\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR);
+  end(&f);
+  assert_true(test_block_end(&marks));
+}
+
 // if flag: r = x + x, else: r = relu(x).
 static void start_branch(trace_fixture* f) {
   test_program* const p = f->p = test_program_new();
@@ -177,6 +229,7 @@ static void a_branch_counts_once_it_is_taken(void** state) {
   float x[2] = {1, -1};
   uint8_t flag = 0;
   start_branch(&f);
+  assert_written(&f, "a.pte", nothing);
   set(&f, 0, x, ETX_DTYPE_FLOAT32);
   choose(&f, &flag);
   run(&f);
@@ -243,6 +296,152 @@ static void numbers_and_sizes_count_with_their_method(void** state) {
                  "  \"aten::sym_size.int\":\n"
                  "    debug_info:\n"
                  "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR);
+  end(&f);
+}
+
+// if flag: r = x + x six times; then y = relu(x), whose mark is the last one of
+// a byte.
+static void one_mark_is_enough(void** state) {
+  (void)state;
+  trace_fixture f;
+  float x[2] = {1, -1};
+  uint8_t flag = 0;
+  test_program* const p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int in =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "");
+  const int condition =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SIZES(1)), "");
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int alpha = test_int(p, 1);
+  test_jump_false(p, condition, 7);
+  for (int i = 0; i < 6; ++i) {
+    test_call(p, "aten::add", "out", ARGS(in, in, alpha, y, y));
+  }
+  test_call(p, "aten::relu", "out", ARGS(in, y, y));
+  test_output(p, y, "");
+  start(&f, "forward");
+  set(&f, 0, x, ETX_DTYPE_FLOAT32);
+  choose(&f, &flag);
+  run(&f);
+  assert_int_equal(f.marks[0], 0x80);
+  assert_written(&f, "a.pte",
+                 "build_features:\n"
+                 "- control_flow\n"
+                 "custom_classes: []\n"
+                 "debug_info:\n"
+                 "- \"a.pte:forward\"\n"
+                 "et_kernel_metadata:\n"
+                 "  \"aten::relu.out\":\n"
+                 "  - \"v1/6;0|6;0|6;0\"\n" FLAGS_OF_FILE
+                 "operators:\n"
+                 "  \"aten::relu.out\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR);
+  end(&f);
+}
+
+// Nothing shows whether a method without kernels has run; it counts as run.
+static void a_method_without_kernels_counts_as_run(void** state) {
+  (void)state;
+  trace_fixture f;
+  test_program* const p = f.p = test_program_new();
+  test_method(p, "forward");
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(8)), "");
+  const int zero = test_int(p, 0), n = test_int(p, 0);
+  test_call(p, "aten::sym_size", "int", ARGS(x, zero, n));
+  test_output(p, n, "");
+  start(&f, "forward");
+  assert_written(&f, "a.pte",
+                 "build_features:\n"
+                 "- dynamic_sizes\n"
+                 "custom_classes: []\n"
+                 "debug_info:\n"
+                 "- \"a.pte:forward\"\n"
+                 "et_kernel_metadata:\n"
+                 "  \"aten::sym_size.int\":\n"
+                 "  - \"v1/6;0\"\n" FLAGS_OF_FILE
+                 "operators:\n"
+                 "  \"aten::sym_size.int\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR);
+  end(&f);
+}
+
+static etx_status run_nothing(etx_call* call) {
+  (void)call;
+  return ETX_OK;
+}
+
+static etx_status prepare_nothing(etx_call* call) {
+  call->run = run_nothing;
+  return ETX_OK;
+}
+
+#define NOTHING_ROW(name, overload)                                          \
+  {                                                                          \
+    .id = ETX_OP_COUNT, ETX_OP_NAME(name, overload),                         \
+    .arguments = "Tensor self, *, Tensor(a!) out", .result = ETX_RESULT_OUT, \
+    .in_place = ETX_IN_PLACE_NEVER, .shape = etx_shape_same,                 \
+  }
+static const etx_op nothing_rows[] = {
+    NOTHING_ROW("my::b", "out"), NOTHING_ROW("my::c", "out"),
+    NOTHING_ROW("my::c", "x"), NOTHING_ROW("my::c", "")};
+static const etx_kernel nothing_kernels[] = {
+    {&nothing_rows[0], prepare_nothing, NULL, NULL},
+    {&nothing_rows[1], prepare_nothing, NULL, NULL},
+    {&nothing_rows[2], prepare_nothing, NULL, NULL},
+    {&nothing_rows[3], prepare_nothing, NULL, NULL}};
+static const etx_kernel_table nothing_table = {nothing_kernels, 4, NULL};
+
+// Names that differ by one letter, and overloads of three, one and no letters.
+static void operators_with_like_names_have_a_row_each(void** state) {
+  (void)state;
+  trace_fixture f;
+  test_program* const p = f.p = test_program_new();
+  test_method(p, "a\x1f");
+  test_arenas(p, 64, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "");
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_call(p, "my::c", "x", ARGS(x, y, y));
+  test_call(p, "my::c", "out", ARGS(x, y, y));
+  test_call(p, "my::b", "out", ARGS(x, y, y));
+  test_call(p, "my::c", "", ARGS(x, y, y));
+  test_output(p, y, "");
+  start_with(&f, "a\x1f", &nothing_table);
+  float data[2] = {1, 2};
+  set(&f, 0, data, ETX_DTYPE_FLOAT32);
+  run(&f);
+  assert_written(&f, "a.pte",
+                 "build_features: []\n"
+                 "custom_classes: []\n"
+                 "debug_info:\n"
+                 "- \"a.pte:a\\x1F\"\n"
+                 "et_kernel_metadata:\n"
+                 "  \"my::b.out\":\n"
+                 "  - \"v1/6;0|6;0|6;0\"\n"
+                 "  \"my::c\":\n"
+                 "  - \"v1/6;0|6;0|6;0\"\n"
+                 "  \"my::c.out\":\n"
+                 "  - \"v1/6;0|6;0|6;0\"\n"
+                 "  \"my::c.x\":\n"
+                 "  - \"v1/6;0|6;0|6;0\"\n" FLAGS_OF_FILE
+                 "operators:\n"
+                 "  \"my::b.out\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:a\\x1F\"\n" FLAGS_OF_OPERATOR
+                 "  \"my::c\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:a\\x1F\"\n" FLAGS_OF_OPERATOR
+                 "  \"my::c.out\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:a\\x1F\"\n" FLAGS_OF_OPERATOR
+                 "  \"my::c.x\":\n"
+                 "    debug_info:\n"
+                 "    - \"a.pte:a\\x1F\"\n" FLAGS_OF_OPERATOR);
   end(&f);
 }
 
@@ -348,7 +547,8 @@ static void lists_have_the_entry_of_their_first_tensor(void** state) {
   end(&f);
 }
 
-// Each operator names the methods that call it.
+// Each operator names the methods that call it, and the features are those of
+// all methods, whatever their order.
 static void several_methods_are_written_together(void** state) {
   (void)state;
   trace_fixture f, g;
@@ -361,25 +561,64 @@ static void several_methods_are_written_together(void** state) {
   choose(&g, &flag);
   run(&f);
   run(&g);
-  const etx_call_trace* const all[] = {&g.trace, &f.trace};
-  const etx_sink sink = {append, &f};
-  f.size = 0;
-  assert_ok(etx_call_trace_write(all, 2, etx_text_of("a.pte"), &sink));
-  assert_non_null(strstr(f.text,
-                         "debug_info:\n"
-                         "- \"a.pte:forward\"\n"
-                         "- \"a.pte:forward\"\n"
-                         "et_kernel_metadata:\n"));
-  assert_non_null(strstr(f.text,
-                         "  \"aten::add.out\":\n"
-                         "    debug_info:\n"
-                         "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR
-                         "  \"aten::relu.out\":\n"
-                         "    debug_info:\n"
-                         "    - \"a.pte:forward\"\n"
-                         "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR));
+  for (int is_first = 0; is_first < 2; ++is_first) {
+    const etx_call_trace* const all[] = {is_first ? &f.trace : &g.trace,
+                                         is_first ? &g.trace : &f.trace};
+    const etx_sink sink = {append, &f};
+    f.size = 0;
+    assert_ok(etx_call_trace_write(all, 2, etx_text_of("a.pte"), &sink));
+    assert_string_equal(f.text,
+                        "build_features:\n"
+                        "- control_flow\n"
+                        "custom_classes: []\n"
+                        "debug_info:\n"
+                        "- \"a.pte:forward\"\n"
+                        "- \"a.pte:forward\"\n"
+                        "et_kernel_metadata:\n"
+                        "  \"aten::add.out\":\n"
+                        "  - \"v1/6;0|6;0|6;0|6;0\"\n"
+                        "  \"aten::relu.out\":\n"
+                        "  - \"v1/6;0|6;0|6;0\"\n" FLAGS_OF_FILE
+                        "operators:\n"
+                        "  \"aten::add.out\":\n"
+                        "    debug_info:\n"
+                        "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR
+                        "  \"aten::relu.out\":\n"
+                        "    debug_info:\n"
+                        "    - \"a.pte:forward\"\n"
+                        "    - \"a.pte:forward\"\n" FLAGS_OF_OPERATOR);
+  }
   end(&f);
   end(&g);
+}
+
+// Types and dimensions have one digit or two.
+static void a_key_has_types_and_dimension_orders(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  test_method(p, "forward");
+  const int most =
+      test_borrowed(p, ETX_DTYPE_UINT16,
+                    SIZES(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1));
+  const int ten = test_borrowed(p, ETX_DTYPE_COMPLEX128, SCALAR_SIZES);
+  const int nine = test_borrowed(p, ETX_DTYPE_COMPLEX64, SIZES(1, 1));
+  const int one = test_borrowed(p, ETX_DTYPE_INT8, SIZES(1));
+  test_call(p, "my::own", "",
+            ARGS(most, test_tensors(p, ARGS(ten, nine)),
+                 test_tensors(p, ARGS(nine)), test_int(p, 1), one));
+  etx_program program;
+  etx_pte_plan plan;
+  etx_kernel_key key;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_program_find_plan(&program, etx_text_of("forward"), &plan, &diag));
+  const etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
+  assert_true(etx_kernel_key_of(&plan, &call, &key));
+  assert_true(
+      etx_text_is(etx_kernel_key_text(&key),
+                  "v1/27;0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15|10;|9;0,1|1;0"));
+  test_program_end(p);
 }
 
 // A list of None alone has no entry. A call with more arguments than any
@@ -455,6 +694,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_trace_has_what_ran),
       cmocka_unit_test(a_stopped_trace_records_nothing),
+      cmocka_unit_test(each_instruction_has_a_mark),
+      unit_test_with(ETX_CONTROL_FLOW, one_mark_is_enough),
+      unit_test_with(ETX_DYNAMIC, a_method_without_kernels_counts_as_run),
+      cmocka_unit_test(operators_with_like_names_have_a_row_each),
+      cmocka_unit_test(a_key_has_types_and_dimension_orders),
       unit_test_with(ETX_CONTROL_FLOW, a_branch_counts_once_it_is_taken),
       unit_test_with(ETX_CONTROL_FLOW,
                      numbers_and_sizes_count_with_their_method),

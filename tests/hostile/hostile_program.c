@@ -125,7 +125,7 @@ static bool set_input(attempt* a, size_t index, input_choice choice) {
   return etx_method_set_input(&a->method, index, &tensor, NULL) == ETX_OK;
 }
 
-static void read_output(const etx_value* value) {
+static void read_output(const etx_value* value, uint64_t* results) {
   if (value->kind == ETX_VALUE_STRING) {
     for (size_t i = 0; i < value->as.string.size; ++i) {
       seen += (uint8_t)value->as.string.data[i];
@@ -136,7 +136,9 @@ static void read_output(const etx_value* value) {
   const uint8_t* bytes = tensor->data;
   if (bytes == NULL || !etx_tensor_is_contiguous(tensor)) return;
   const size_t size = etx_tensor_bytes(tensor);
-  for (size_t i = 0; i < size; ++i) seen += bytes[i];
+  for (size_t i = 0; i < size; ++i) {
+    *results = (*results ^ bytes[i]) * UINT64_C(0x100000001b3);
+  }
 }
 
 static void run(attempt* a, input_choice choice, hostile_counts* counts) {
@@ -152,7 +154,9 @@ static void run(attempt* a, input_choice choice, hostile_counts* counts) {
   ++counts->ran;
   for (size_t i = 0; i < a->method.output_count; ++i) {
     const etx_value* value = NULL;
-    if (etx_method_output(&a->method, i, &value) == ETX_OK) read_output(value);
+    if (etx_method_output(&a->method, i, &value) == ETX_OK) {
+      read_output(value, &counts->results);
+    }
   }
 }
 
@@ -189,7 +193,7 @@ static void try_method(const etx_program* program, size_t index,
     etx_value value;
     etx_constant_hold hold;
     if (etx_program_constant(program, a.name, &value, &hold, NULL) == ETX_OK) {
-      read_output(&value);
+      read_output(&value, &counts->results);
     }
   }
   if (etx_method_needed(program, a.name, &needed, NULL) != ETX_OK) return;
@@ -248,7 +252,16 @@ static void try_methods(const etx_program* program, hostile_counts* counts) {
   free(block.data);
 }
 
-static void try_aligned(etx_bytes file, hostile_counts* counts) {
+static void run_backwards(void* context, void (*task)(void* argument, size_t i),
+                          void* argument, size_t count) {
+  (void)context;
+  while (count > 0) task(argument, --count);
+}
+
+static void try_aligned(etx_bytes file, bool is_plain, hostile_counts* counts) {
+  static const etx_parallel plain = {.parallel_for = run_backwards,
+                                     .thread_count = 3,
+                                     .instruction_set = ETX_SET_BASE};
   etx_limits limits;
   etx_program program;
   etx_pte pte;
@@ -258,6 +271,9 @@ static void try_aligned(etx_bytes file, hostile_counts* counts) {
   limits.file.max_arena_bytes = MOST_ARENA_BYTES;
   limits.file.max_instructions = MOST_STEPS;
   limits.max_steps = MOST_STEPS;
+  limits.parallel = is_plain ? &plain : NULL;
+  limits.calls_shape_functions = is_plain;
+  limits.repeats_size_values = is_plain;
   etx_diag_init(&diag);
   ++counts->files;
   if (etx_pte_open(&pte, file, &limits.file, &diag) != ETX_OK) {
@@ -279,13 +295,21 @@ static void try_aligned(etx_bytes file, hostile_counts* counts) {
   }
 }
 
-void hostile_try(etx_bytes file, hostile_counts* counts) {
+static void try_copy(etx_bytes file, bool is_plain, hostile_counts* counts) {
   // A copy of exactly this size, so that reads past the end are seen.
   const etx_bytes_mut copy = take(file.size);
   if (file.size > 0) memcpy(copy.data, file.data, file.size);
   const etx_bytes view = {copy.data, copy.size};
-  try_aligned(view, counts);
+  try_aligned(view, is_plain, counts);
   free(copy.data);
+}
+
+void hostile_try(etx_bytes file, hostile_counts* counts) {
+  try_copy(file, false, counts);
+}
+
+void hostile_try_plainly(etx_bytes file, hostile_counts* counts) {
+  try_copy(file, true, counts);
 }
 
 void hostile_print(const char* title, const hostile_counts* counts) {

@@ -382,13 +382,61 @@ def bundle():
     }
 
 
+def small_tokenizer(name):
+    """A recorded tokenizer with its added tokens and 40 others, numbered anew."""
+    here = pathlib.Path(__file__).resolve().parents[1]
+    content = json.loads((here / f"data/tokenizers/{name}.json").read_text())
+    model = content["model"]
+    is_list = isinstance(model["vocab"], list)
+    rows = model["vocab"] if is_list else sorted(model["vocab"].items(), key=lambda row: row[1])
+    added = {token["content"]: token["id"] for token in content["added_tokens"]}
+    text = json.dumps(content["post_processor"], ensure_ascii=False)
+    wanted = set(added) | {model.get("unk_token")}
+    kept = [row for i, row in enumerate(rows)
+            if row[0] in wanted or i < 40 or json.dumps(row[0], ensure_ascii=False) in text]
+    ids = {row[0]: i for i, row in enumerate(kept)}
+    for token in content["added_tokens"]:
+        token["id"] = ids.setdefault(token["content"], len(ids))
+    old_ids = {row[0]: i if is_list else row[1] for i, row in enumerate(rows)}
+    new_ids = {{**old_ids, **added}[token]: ids[token] for token in ids}
+    model["vocab"] = kept if is_list else {row[0]: ids[row[0]] for row in kept}
+    if "merges" in model:
+        pairs = [row if isinstance(row, list) else row.split(" ") for row in model["merges"]]
+        model["merges"] = [f"{a} {b}" for a, b in pairs
+                           if {a, b, a + b} <= set(model["vocab"])]
+
+    def renumber(part):  # the ids in post-processors
+        if isinstance(part, list):
+            if len(part) == 2 and isinstance(part[1], int):
+                return [part[0], ids.get(part[0], part[1])]
+            return [renumber(item) for item in part]
+        if isinstance(part, dict):
+            return {key: [new_ids.get(i, i) for i in item] if key == "ids" else renumber(item)
+                    for key, item in part.items()}
+        return part
+
+    content["post_processor"] = renumber(content["post_processor"])
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def tokenizer():
+    here = pathlib.Path(__file__).resolve().parents[1]
+    names = ("bert", "bloom", "ctc", "deepseek3", "gemma", "llama3", "next", "qwen2", "roberta",
+             "suffix", "t5", "unigram_bytes", "words", "xlmr")
+    files = {f"good_{name}": small_tokenizer(name) for name in names}
+    files["good_pieces"] = (here / "data/tokenizers/pieces_unigram.model").read_bytes()
+    files["good_pieces_suffix"] = (here / "data/tokenizers/pieces_suffix.model").read_bytes()
+    return {**files, "no_model": b'{"version":"1.0"}', "empty": b""}
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     for reader, end, files in (
             ("safetensors", "safetensors", SAFETENSORS), ("json", "json", JSON),
             ("gguf", "gguf", GGUF), ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2()),
             ("pt2_parts", "parts", pt2_parts()), ("csv", "csv", CSV),
-            ("program", "yaml", PROGRAM), ("ptd", "ptd", ptd()), ("bundle", "bpte", bundle())):
+            ("program", "yaml", PROGRAM), ("ptd", "ptd", ptd()), ("bundle", "bpte", bundle()),
+            ("tokenizer", "json", tokenizer())):
         folder = root / reader
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

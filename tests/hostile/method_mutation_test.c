@@ -126,6 +126,7 @@ typedef struct mutation_tally {
   size_t planned;
   size_t failures;  // failures of etx, as opposed to errors of the method
   hostile_counts programs;
+  hostile_counts plain;  // the same in another way (hostile_program.h)
 } mutation_tally;
 
 typedef struct mutated_file {
@@ -139,6 +140,21 @@ static etx_status append(void* context, etx_bytes bytes) {
   memcpy(out->bytes + out->size, bytes.data, bytes.size);
   out->size += bytes.size;
   return ETX_OK;
+}
+
+// Both ways must give the same bits.
+static void run(uint64_t number, etx_bytes program, mutation_tally* t) {
+  hostile_counts* const programs = &t->programs;
+  hostile_counts* const plain = &t->plain;
+  hostile_try(program, programs);
+  hostile_try_plainly(program, plain);
+  // Threads need more temporary memory, which may be more than the tests have.
+  if (programs->too_large == plain->too_large &&
+      (programs->ran != plain->ran || programs->results != plain->results)) {
+    printf("number %" PRIu64 ": other results with other loops\n", number);
+    ++t->failures;
+  }
+  *plain = *programs;
 }
 
 // A program that etx wrote must be accepted by etx's own verifier.
@@ -157,7 +173,7 @@ static void check_program(uint64_t number, const mutated_file* written,
     ++t->failures;
   }
   sample_release(bytes);
-  hostile_try(view, &t->programs);
+  run(number, view, t);
 }
 
 static void check_status(uint64_t number, etx_status status,

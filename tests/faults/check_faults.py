@@ -16,6 +16,8 @@ import errno
 import os
 import random
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -47,6 +49,11 @@ SYSTEM_CALLS = {
 OTHER_REASONS = ("memory", "could not be written", "cannot read", "is not a ", "was interrupted")
 
 Fault = collections.namedtuple("Fault", "kind error first stays")
+
+
+def has_nothing_to_share(process):
+    """Whether it has one thread, and no files but the standard ones and a socket."""
+    return len(os.listdir(f"/proc/{process}/task")) == 1 and len(os.listdir(f"/proc/{process}/fd")) == 4
 
 
 class Command:
@@ -122,9 +129,12 @@ class Checker:
             if path.is_file()
         }
 
+    def environment(self, **more):
+        return dict(os.environ, LC_ALL="C", LD_PRELOAD=self.arguments.library, **more)
+
     def run(self, command, fault=None):
         words = [self.arguments.etx, *command.words]
-        env = dict(os.environ, LC_ALL="C", LD_PRELOAD=self.arguments.library)
+        env = self.environment()
         if fault is not None and fault.kind == "memory":
             env["ETX_FAULT"] = f"memory {fault.first}{'+' * fault.stays}"
         elif fault is not None:
@@ -139,6 +149,10 @@ class Checker:
             return subprocess.run(words, env=env, capture_output=True, timeout=120)
         except subprocess.TimeoutExpired:
             return None
+
+    def entries(self):
+        """Everything in the folder, with the content of files."""
+        return {path: path.is_file() and path.read_bytes() for path in self.folder.rglob("*")}
 
     def content_of(self, command):
         """What a file that is changed in parts holds."""
@@ -182,9 +196,60 @@ class Checker:
                     found += [Fault(kind, error, first, stays) for stays in (False, True)]
         return found, whole, files
 
-    def check(self, command, fault, whole, files):
+    def check_all(self, command, faults, whole, files):
+        left = self.check_forked(command, faults, whole, files)
+        for fault in left:
+            self.prepare(command, old=True)
+            self.judge(command, fault, whole, files, self.run(command, fault))
+
+    def check_forked(self, command, faults, whole, files):
+        """Checks allocations in copies of one process (forked_faults.h), where it has
+        written nothing, no file open and one thread. Returns the faults that are left."""
+        wanted = collections.defaultdict(list)
+        for fault in faults:
+            if fault.kind == "memory":
+                wanted[fault.first].append(fault)
         self.prepare(command, old=True)
-        result = self.run(command, fault)
+        prepared = self.entries()
+        base = self.folder.parent
+        paths = {name: base / name for name in ("own_output", "own_errors", "output", "errors")}
+        ours, theirs = socket.socketpair()
+        env = self.environment(
+            ETX_FAULT_SOCKET=str(theirs.fileno()),
+            ETX_FAULT_OUTPUT=str(paths["output"]),
+            ETX_FAULT_ERRORS=str(paths["errors"]),
+        )
+        checked = set()
+        with ours, paths["own_output"].open("wb") as output, paths["own_errors"].open("wb") as errors:
+            process = subprocess.Popen(
+                [self.arguments.etx, *command.words], env=env, stdout=output, stderr=errors,
+                pass_fds=[theirs.fileno()],
+            )  # fmt: skip
+            theirs.close()
+            current, waiting = None, []
+            for line in ours.makefile("r"):
+                word, number = line.split()
+                if word == "ended":
+                    code = os.waitstatus_to_exitcode(int(number))
+                    output_text, errors_text = (
+                        paths[f"own_{name}"].read_bytes() + paths[name].read_bytes() for name in ("output", "errors")
+                    )
+                    result = subprocess.CompletedProcess([], code, output_text, errors_text)
+                    self.judge(command, current, whole, files, None if code == -signal.SIGALRM else result)
+                    checked.add(current)
+                    if self.entries() != prepared:
+                        self.prepare(command, old=True)
+                else:
+                    waiting = wanted.pop(int(number), [])
+                can_copy = waiting and has_nothing_to_share(process.pid) and self.entries() == prepared
+                current = waiting.pop() if can_copy else None
+                ours.sendall(b"n" if current is None else b"+" if current.stays else b"1")
+            process.wait()
+        if process.returncode != 0 or (paths["own_output"].read_bytes() != whole.stdout and not command.varies):
+            self.bad.append((command.name, "beside its copies", f"ended with {process.returncode}"))
+        return [fault for fault in faults if fault not in checked]
+
+    def judge(self, command, fault, whole, files, result):
         self.tried[fault.kind] += 1
         for problem in self.problems(command, fault, whole, files, result):
             self.bad.append((command.name, tuple(fault), problem))
@@ -233,6 +298,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--command", help="only commands whose name starts so")
     parser.add_argument("--kind", help="only faults of this kind")
+    parser.add_argument("--part", default="1/1", help="I/N: the I-th of N equal parts of the places")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
@@ -243,7 +309,8 @@ def main():
         words = ["set_cache", "--in", "data=[[1,2],[3,4]]", "--state", old_state]
         subprocess.run([arguments.etx, "run", program, *words], check=True, capture_output=True)
         checker = Checker(arguments, base / "out")
-        places, drawn = [], random.Random(arguments.seed)
+        drawn = random.Random(arguments.seed)
+        part, parts = (int(number) for number in arguments.part.split("/"))
         chosen = [
             command
             for command in commands(checker.folder, program, kv_program, old_state)
@@ -256,9 +323,7 @@ def main():
             if arguments.places is not None:
                 share = arguments.places // len(chosen) // (10 if command.slow else 1)
                 faults = drawn.sample(faults, min(len(faults), share))
-            places += [(command, fault, whole, files) for fault in faults]
-        for item in places:
-            checker.check(*item)
+            checker.check_all(command, faults[part - 1 :: parts], whole, files)
     print(f"seed {arguments.seed}: tried {dict(checker.tried)}")
     for bad in checker.bad[:40]:
         print("  ", *bad)

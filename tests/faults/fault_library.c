@@ -2,7 +2,8 @@
 // says which: "memory 7" is the seventh allocation, "memory 7+" that and all
 // later ones, "readdir 2" the second entry of a directory, "stat x.yaml" every
 // stat of a path with that end. ETX_FAULT_COUNT names a file that gets the
-// number of allocations when the program ends.
+// number of allocations when the program ends. forked_faults.h has a quicker way
+// for many allocations.
 
 #define _GNU_SOURCE  // RTLD_NEXT
 
@@ -20,6 +21,7 @@
 
 #include "tests/faults/fault_choice.h"
 #include "tests/faults/fault_marker.h"
+#include "tests/faults/forked_faults.h"
 
 // Finds the function that this library replaces. memcpy, because C has no cast
 // from an object pointer to a function pointer.
@@ -63,6 +65,13 @@ static bool is_memory_due(void) {
   const unsigned long call =
       __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
   if (chosen != 0 && (call == chosen || (chosen_stays && call > chosen))) {
+    errno = ENOMEM;
+    return true;
+  }
+  bool stays = false;
+  if (etx_fault_forked(call, &stays)) {
+    chosen = call;
+    chosen_stays = stays;
     errno = ENOMEM;
     return true;
   }

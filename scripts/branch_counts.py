@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 """Prints the branches that tests took, a line for each folder of sources.
 
-    branch_counts.py BUILD [--list FOLDER]
+    branch_counts.py BUILD... [--list FOLDER] [--files] [--headers] [--without SET...]
 
-BUILD was configured with ETX_COVERAGE, and its tests have run. With --list, prints each
-branch below FOLDER that was not taken: file, line and source. gcov counts a condition of
-a statement as two branches, taken and not taken.
+Each BUILD was configured with ETX_COVERAGE, and its tests have run. A branch is taken if
+it was in any of them. With --list, prints each branch below FOLDER that was not taken:
+file, line and source. gcov counts a condition of a statement as two branches, taken and
+not taken.
+
+--headers counts the branches of headers in the counted folders, too: a template is one
+text, whose branch is taken if any object that includes it took it. --without leaves out
+the objects of instruction sets that the machine lacks (sources that end in _SET.c), with
+what only they include, and names them.
 """
 
 import argparse
@@ -30,20 +36,42 @@ def reports(build):
             yield json.loads(line)
 
 
-def branches(build):
-    """{file: {(line, number): times taken}} over all objects; files below SOURCE."""
-    counts = collections.defaultdict(dict)
-    for report in reports(build):
-        for file in report["files"]:
-            path = pathlib.Path(report["current_working_directory"], file["file"]).resolve()
-            if not path.is_relative_to(SOURCE) or path.suffix != ".c":
+class Counts:
+    """The branches of all objects of builds."""
+
+    def __init__(self, with_headers, left_out_sets):
+        self.suffixes = (".c", ".h") if with_headers else (".c",)
+        self.left_out_ends = tuple(f"_{name}.c" for name in left_out_sets)
+        self.left_out = set()
+        self.taken = collections.defaultdict(dict)  # {file: {(line, number): times taken}}
+
+    def add_build(self, build):
+        for report in reports(build):
+            source = report["data_file"].removesuffix(".gcno")  # ends in .c
+            if self.left_out_ends and source.endswith(self.left_out_ends):
+                self.left_out.add(source[source.rindex("runtime/"):])
                 continue
-            taken = counts[path.relative_to(SOURCE)]
-            for line in file["lines"]:
-                for number, branch in enumerate(line["branches"]):
-                    key = line["line_number"], number
-                    taken[key] = taken.get(key, 0) + branch["count"]
-    return counts
+            for file in report["files"]:
+                path = self.path_of(report, file)
+                if path.is_relative_to(SOURCE) and path.suffix in self.suffixes:
+                    self.add_file(path.relative_to(SOURCE), file)
+
+    @staticmethod
+    def path_of(report, file):
+        return pathlib.Path(report["current_working_directory"], file["file"]).resolve()
+
+    def add_file(self, path, file):
+        taken = self.taken[path]
+        for line in file["lines"]:
+            for number, branch in enumerate(line["branches"]):
+                key = line["line_number"], number
+                taken[key] = taken.get(key, 0) + branch["count"]
+
+    def drop_foreign_headers(self):
+        """Keeps headers of folders, or of folders below those, that have a counted source."""
+        tops = {path.parts[:2] for path in self.taken if path.suffix == ".c"}
+        for path in [p for p in self.taken if p.suffix == ".h" and p.parts[:2] not in tops]:
+            del self.taken[path]
 
 
 def print_missed(counts, folder):
@@ -56,22 +84,36 @@ def print_missed(counts, folder):
             print(f"{path}:{line}: {missed[line]}: {lines[line - 1].strip()}")
 
 
+def print_shares(counts, group_of):
+    groups = collections.defaultdict(lambda: [0, 0])
+    for path, taken in counts.items():
+        for group in (group_of(path), "all"):
+            groups[group][0] += sum(n > 0 for n in taken.values())
+            groups[group][1] += len(taken)
+    total = groups.pop("all")
+    for group, (taken, all_of_it) in [*sorted(groups.items()), ("all", total)]:
+        share = 100 * taken / all_of_it if all_of_it else 100
+        print(f"{group:40} {taken:6} of {all_of_it:6} branches {share:6.1f} %")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("builds", metavar="BUILD", nargs="+", type=pathlib.Path)
     parser.add_argument("--list", metavar="FOLDER")
+    parser.add_argument("--files", action="store_true", help="a line for each file")
+    parser.add_argument("--headers", action="store_true")
+    parser.add_argument("--without", metavar="SET", nargs="+", default=[])
     arguments = parser.parse_args()
-    counts = branches(arguments.build.resolve())
+    counts = Counts(arguments.headers, arguments.without)
+    for build in arguments.builds:
+        counts.add_build(build.resolve())
+    counts.drop_foreign_headers()
     if arguments.list:
-        print_missed(counts, arguments.list)
+        print_missed(counts.taken, arguments.list)
         return
-    folders = collections.defaultdict(lambda: [0, 0])
-    for path, taken in counts.items():
-        folders[path.parent][0] += sum(n > 0 for n in taken.values())
-        folders[path.parent][1] += len(taken)
-    for folder, (taken, all_of_it) in sorted(folders.items()):
-        share = 100 * taken / all_of_it if all_of_it else 100
-        print(f"{str(folder):32} {taken:6} of {all_of_it:6} branches {share:6.1f} %")
+    print_shares(counts.taken, str if arguments.files else lambda path: str(path.parent))
+    for path in sorted(counts.left_out):
+        print(f"not counted: {path}")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Changes sources in one place at a time, and counts how many changes tests notice.
 
-    mutation_score.py BUILD FOLDER... [--sample N] [--seed N] [--jobs N]
+    mutation_score.py BUILD FOLDER... [--sample N] [--seed N] [--jobs N] [--slow] [--again FILE]
 
 BUILD is built with ETX_TESTS and static libraries. A change (a mutant) is another
 comparison, operator or constant, a negated condition, or a statement that is gone. The
 changed file alone is compiled, at -O1, and linked in front of the libraries of each
-suite of TESTS for its folder; the sources and BUILD stay as they are. A change that
+suite of TESTS for its folder; the sources and BUILD stay as they are. Suites that have
+noticed the most changes of the file for their time come first. A change that
 does not compile, or gives the same code, does not count; nor do those of
 scripts/equivalent_mutants.txt, which change nothing that a caller sees. A suite that
 fails, crashes or takes too long has noticed the change. Prints the changes that no
-suite noticed, and the share of the others. Without --sample, takes every change.
+suite noticed, and the share of the others. Without --sample, takes every change. With
+--slow, slow suites, too, try the changes that the others did not notice. With --again,
+takes the changes alone that an earlier run has printed.
 """
 
 import argparse
@@ -26,19 +29,47 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 EQUIVALENT = pathlib.Path(__file__).with_name("equivalent_mutants.txt")
 
-# The suites of a folder, by the names of their programs. Slow suites and those that
-# run the command etx are not among them.
+# The suites of a folder, by the names of their programs. Those that run the command etx
+# are not among them.
 TESTS = {
     "format/flatbuffers": ["test_format_fb_*", "test_format_pte_*", "test_format_etx_blob_*",
                            "test_format_ptd_*", "test_format_bundle_*"],
     "format/pte": ["test_format_pte_*", "test_format_etx_blob_*", "test_format_cache_table_*"],
     "shared_memory": ["test_shared_memory_*"],
     "cli/verify": ["test_cli_verify_*"],
+    "runtime/load": ["test_runtime_method_*", "test_runtime_variants_*", "test_runtime_missing_*",
+                     "test_runtime_run_chains_*", "test_runtime_left_out_*",
+                     "test_runtime_state_checks_*", "test_cli_size_values_*",
+                     "test_cli_size_program_*"],
+    "runtime/method": ["test_runtime_method_*", "test_runtime_run_chains_*"],
+    "runtime/program": ["test_runtime_program_*", "test_runtime_argument_*", "test_runtime_operator_*",
+                        "test_runtime_unplanned_*", "test_runtime_build_features_*",
+                        "test_runtime_missing_*", "test_runtime_method_init_*",
+                        "test_runtime_own_operator_*", "test_runtime_left_out_*",
+                        "test_runtime_method_variants_*"],
+    "runtime/run": ["test_runtime_method_*", "test_runtime_run_chains_*", "test_runtime_state_checks_*",
+                    "test_runtime_state_questions_*", "test_runtime_late_versions_*",
+                    "test_runtime_sizes_by_data_*", "test_runtime_variants_*",
+                    "test_runtime_scratch_blocks_*", "test_cli_size_values_*",
+                    "test_cli_size_program_*"],
+    "runtime/shapes": ["test_runtime_method_*", "test_runtime_run_chains_*", "test_runtime_late_*",
+                       "test_runtime_sizes_by_data_*", "test_runtime_random_flow_*",
+                       "test_runtime_prepare_cache_*", "test_runtime_call_overlap_*",
+                       "test_runtime_joined_parts_*", "test_runtime_operator_cache_*",
+                       "test_runtime_apart_outputs_*", "test_runtime_changed_arguments_*",
+                       "test_runtime_described_views_*", "test_runtime_flow_sizes_*",
+                       "test_runtime_idle_calls_*", "test_runtime_kept_flow_*",
+                       "test_runtime_known_sizes_*", "test_runtime_moved_tensors_*",
+                       "test_runtime_own_sizes_*", "test_runtime_refused_*",
+                       "test_runtime_scratch_blocks_*", "test_runtime_shared_calls_*",
+                       "test_runtime_symbol_numbers_*", "test_cli_size_values_*",
+                       "test_cli_size_program_*"],
+    "runtime/trace": ["test_runtime_call_trace_*", "test_runtime_variants_sharing_*",
+                      "test_runtime_joined_parts_*"],
 }
 SLOW = ["test_cli_verify_corruption_*", "test_cli_verify_moved_*", "test_cli_verify_regions_test"]
 
@@ -176,8 +207,19 @@ def known_equivalents():
     return known
 
 
+def change_of(mutant):
+    """The text of its line before and after the change."""
+    return changed_line((SOURCE / mutant.path).read_text(), mutant)[1:]
+
+
+def printed_changes(path):
+    """{(path, line before, line after)} of what a run has printed."""
+    rows = (re.match(r"(\S+?):\d+: (.*) ## (.*)", line) for line in path.read_text().splitlines())
+    return {row.groups() for row in rows if row}
+
+
 class Build:
-    def __init__(self, path):
+    def __init__(self, path, is_slow):
         self.path = path
         self.compile = {}
         for row in json.loads((path / "compile_commands.json").read_text()):
@@ -188,9 +230,10 @@ class Build:
         self.suites = {}
         for folder, patterns in TESTS.items():
             chosen = [p for p in programs if any(fnmatch.fnmatch(p, x) for x in patterns)
-                      and not any(fnmatch.fnmatch(p, x) for x in SLOW)]
+                      and (is_slow or not any(fnmatch.fnmatch(p, x) for x in SLOW))]
             self.suites[folder] = [(p, self.link_command(p)) for p in chosen]
         self.seconds = {}
+        self.noticed = collections.Counter()  # by file and suite
 
     def link_command(self, program):
         lines = subprocess.run(["ninja", "-C", str(self.path), "-t", "commands", "-s", f"tests/{program}"],
@@ -202,7 +245,9 @@ class Build:
         for folder, suites in self.suites.items():
             if pathlib.PurePath(path).is_relative_to(folder):
                 stem = pathlib.PurePath(path).stem
-                return sorted(suites, key=lambda s: (stem not in s[0], self.seconds.get(s[0], 0)))
+                # To link a suite takes time, too.
+                return sorted(suites, key=lambda s: -(self.noticed[path, s[0]] + 1 + (stem in s[0]))
+                              / (self.seconds.get(s[0], 0) + 0.1))
         sys.exit(f"{path}: TESTS has no suites for it")
 
     def compile_to(self, path, source, out):
@@ -227,26 +272,32 @@ class Build:
         """How long each suite takes, which must pass."""
         for folder in folders:
             for program, _ in self.suites[folder]:
-                start = time.monotonic()
+                start = child_seconds()
                 if not run(self.path / "tests" / program, 120):
                     sys.exit(f"{program} fails without a change")
-                self.seconds[program] = time.monotonic() - start
+                self.seconds[program] = child_seconds() - start
 
 
-def limit_memory():
+def child_seconds():
+    """The time that the processor has spent on programs that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def limit(seconds):
+    """Of the process itself: of its memory, and of the processor's time, since other
+    programs may hold it up."""
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def run(program, seconds):
     """True if the suite passes in time."""
-    try:
-        with tempfile.TemporaryDirectory() as directory:
-            done = subprocess.run([str(program)], cwd=directory, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=seconds, preexec_fn=limit_memory)
-        return done.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([str(program)], cwd=directory, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, preexec_fn=lambda: limit(seconds))
+    return done.returncode == 0
 
 
 def try_mutant(build, mutant, originals):
@@ -264,7 +315,8 @@ def try_mutant(build, mutant, originals):
         for suite in build.suites_of(mutant.path):
             program = directory / suite[0]
             build.link(suite, changed, program)
-            if not run(program, 5 + 10 * build.seconds[suite[0]]):
+            if not run(program, int(3 + 5 * build.seconds[suite[0]])):
+                build.noticed[mutant.path, suite[0]] += 1
                 return "noticed"
             program.unlink()
     return "survived"
@@ -287,12 +339,17 @@ def main():
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--again", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args()
-    build = Build(arguments.build.resolve())
+    build = Build(arguments.build.resolve(), arguments.slow)
     files = [str(p.relative_to(SOURCE)) for folder in arguments.folders
              for p in sorted((SOURCE / folder).glob("*.c"))]
     files = [f for f in files if f in build.compile]
     mutants = [m for f in files for m in mutants_of(f)]
+    if arguments.again is not None:
+        printed = printed_changes(arguments.again)
+        mutants = [m for m in mutants if (m.path, *change_of(m)) in printed]
     if arguments.sample is not None and arguments.sample < len(mutants):
         mutants = random.Random(arguments.seed).sample(mutants, arguments.sample)
     build.measure(arguments.folders)

@@ -22,9 +22,9 @@ case ${1:-build} in
                     gcc-aarch64-linux-gnu picolibc-aarch64-linux-gnu cmake python3) ;;
   wasm) packages=(clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32 wasi-libc cmake ninja-build
                   nodejs chromium fonts-dejavu-core python3) ;;
-  fuzz) packages+=("${for_tests[@]}" clang libclang-rt-14-dev) ;;
+  fuzz) packages+=("${for_tests[@]}" clang lld libclang-rt-14-dev) ;;
   docs) packages=(cmake doxygen python3 python3-venv) ;;
-  ci) packages+=("${for_tests[@]}" ccache clang clang-tidy lld libc6-dbg qemu-user python3-venv rustc
+  ci) packages+=("${for_tests[@]}" ccache clang clang-tidy lld libclang-rt-14-dev libc6-dbg qemu-user python3-venv rustc
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;

@@ -91,11 +91,14 @@ function inline_header(path, is_public,    i, line) {
   }
 }
 
-# Appends a source, templates and lists in place, to body[unit, ...].
+# Appends a source, templates and lists in place, to body[unit, ...]. Headers of
+# the system go in front of it, but those under a condition stay where they are.
 function take(unit, path,    i, line, other) {
   load(path)
   for (i = 1; i <= count_of[path]; ++i) {
     line = lines[path, i]
+    if (line ~ /^ *# *if/) ++conditions
+    if (line ~ /^ *# *endif/) --conditions
     if (line ~ /^ *# *include "/) {
       other = included(line)
       load(other)
@@ -107,7 +110,7 @@ function take(unit, path,    i, line, other) {
     } else if (line ~ /^ *# *include [A-Z]/) {
       sub(/^ *# *include /, "", line)
       take(unit, stands_for[line])
-    } else if (line ~ /^ *# *include </) {
+    } else if (line ~ /^ *# *include </ && !conditions) {
       if (system_of[unit] !~ ("\n" line "\n")) {
         system_of[unit] = system_of[unit] (system_of[unit] == "" ? "\n" : "") line "\n"
       }

@@ -4,11 +4,11 @@
 #include "format/base/checked_math.h"
 
 // AddressSanitizer sees an access beyond a block of the heap, but none from one
-// array of it into the next one. With ARENA_REDZONES, bytes behind each array
-// are forbidden.
+// array of it into the next one. With ARENA_REDZONES, that many bytes behind each
+// array are forbidden.
 #ifdef ARENA_REDZONES
 #include <sanitizer/asan_interface.h>
-enum { REDZONE_BYTES = 16 };
+enum { REDZONE_BYTES = ARENA_REDZONES };
 #endif
 
 void etx_arena_init(etx_arena* arena, void* base, size_t capacity_bytes) {

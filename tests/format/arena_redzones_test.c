@@ -1,5 +1,5 @@
-// An arena with ARENA_REDZONES, as fuzzers have it: AddressSanitizer reports
-// the bytes behind each piece.
+// An arena with ARENA_REDZONES, as builds with AddressSanitizer have it: an
+// access to the bytes behind each piece is reported.
 
 #include "tests/format/fixtures/format_test.h"
 
@@ -9,7 +9,7 @@
 
 static void bytes_behind_each_piece_are_forbidden(void** state) {
   static const size_t sizes[] = {0, 1, 5, 8, 16, 33};
-  _Alignas(16) uint8_t block[512];
+  _Alignas(16) uint8_t block[4096];
   etx_arena arena;
   (void)state;
   etx_arena_init(&arena, block, sizeof block);
@@ -26,7 +26,7 @@ static void bytes_behind_each_piece_are_forbidden(void** state) {
 }
 
 static void what_is_counted_is_enough_and_one_byte_less_is_not(void** state) {
-  _Alignas(16) uint8_t block[512];
+  _Alignas(16) uint8_t block[4096];
   (void)state;
   etx_arena counting, arena;
   etx_arena_init_counting(&counting);

@@ -13,13 +13,14 @@
 # printed in the end.
 #
 # FUZZ_SEED is the seed of the random numbers; without it, each run has another one.
+# FUZZ_JOBS is how many processors to use; without it, all of them.
 #
 # With OUT set, as in the containers of OSS-Fuzz, it also puts the programs there,
 # each with its corpus as fuzz_<reader>_seed_corpus.zip.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -ge 1 ] || { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 build=$(mkdir -p "$1" && cd "$1" && pwd)
 seconds=${2:-300}
 shift $(($# < 2 ? $# : 2))
@@ -37,7 +38,8 @@ if [ ${#readers[@]} = 0 ]; then
     sed -n "s/^fuzz_\([a-z0-9_]*\): C_EXECUTABLE.*/\1/p" | sort)
 fi
 [ ${#readers[@]} -gt 0 ] || { echo "no entries for fuzzers in $build" >&2; exit 1; }
-cmake --build "$build" --target "${readers[@]/#/fuzz_}"
+jobs=${FUZZ_JOBS:-$(nproc)}
+cmake --build "$build" --parallel "$jobs" --target "${readers[@]/#/fuzz_}"
 
 corpus_of() {
   case $1 in
@@ -102,8 +104,6 @@ run_one() {
   fi
 }
 
-# As many at a time as there are processors.
-jobs=$(nproc)
 for reader in "${readers[@]}"; do
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
   run_one "$reader" &

@@ -5,6 +5,7 @@
 
 #include "plan_fixture.h"
 
+#include "exporter/host/address_sanitizer.h"
 #include "planner/algorithms/interval_index.h"
 #include "planner/memories/memory_choice.h"
 #include "planner/memories/memory_fill.h"
@@ -72,6 +73,7 @@ static etx_status solve_memories(const void* problem, const char* algorithm,
 static etx_status solve_within(const small_solver* s, uint8_t* memory,
                                size_t size) {
   etx_arena work;
+  etx_permit_bytes(memory, size + BEHIND);  // forbidden by the last arena
   memset(memory + size, MARK, BEHIND);
   etx_arena_init(&work, memory, size);
   etx_diag_init(&diag);

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "exporter/host/address_sanitizer.h"
+
 // A block has two pages at least, so that as many bytes are before it.
 enum { FILLING = 0xa5, CHECKED_BEFORE = 64 };
 
@@ -27,6 +29,8 @@ test_block test_block_new(size_t size, size_t alignment) {
     perror("guarded memory");
     abort();
   }
+  // Arenas of a block that lay here before have forbidden some bytes.
+  etx_permit_bytes(block.pages, usable);
   memset(block.pages, FILLING, usable);
   block.slack = (alignment - size % alignment) % alignment;
   block.bytes.data = (uint8_t*)block.pages + usable - size - block.slack;

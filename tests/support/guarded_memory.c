@@ -29,8 +29,6 @@ test_block test_block_new(size_t size, size_t alignment) {
     perror("guarded memory");
     abort();
   }
-  // Arenas of a block that lay here before have forbidden some bytes.
-  etx_permit_bytes(block.pages, usable);
   memset(block.pages, FILLING, usable);
   block.slack = (alignment - size % alignment) % alignment;
   block.bytes.data = (uint8_t*)block.pages + usable - size - block.slack;
@@ -62,6 +60,8 @@ bool test_block_end(test_block* block) {
   for (size_t i = 0; i < block->slack; ++i) {
     if (block->bytes.data[block->bytes.size + i] != FILLING) is_whole = false;
   }
+  // What an arena has forbidden would be forbidden in the next mapping, too.
+  etx_permit_bytes(block->pages, block->page_bytes);
   munmap(block->pages, block->page_bytes);
   return is_whole;
 }

@@ -59,7 +59,7 @@ if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
   export PYTHONPATH=$work/site:$work/tools
   run "$torch" "$tests"/test_{models,generate}.py >"$work/models.txt" 2>&1 &
   models=$!
-  run "$torch" "$tests"/test_{checkpoints,documents,encoder_decoder_export,export,model_exporter,quantized_convolutions}.py \
+  run "$torch" "$tests"/test_{checkpoints,documents,encoder_decoder_export,export,model_exporter,quantize}.py \
     "$tests"/test_{server,serving,tensors,text_commands,trained_models,wrong_export}.py || failed=$?
   wait $models || failed=$?
   cat "$work/models.txt"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/calibrate/calibration.h"
 #include "cli/commands/commands.h"
 #include "cli/plan/kernel_evaluator.h"
 #include "cli/plan/operators_option.h"
@@ -45,6 +46,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --memory sram=64K --memory psram=8M\n"
     "  etx plan methods/ -o model.pte --quantize int8 --quantize "
     "'none:*.head'\n"
+    "  etx plan methods/ -o model.pte --quantize int4 --calibrate calls/\n"
     "  etx plan model.pt2 -o model.pte --weights model.gguf\n"
     "  etx plan methods/ -o model.pte --pack\n"
     "  etx plan methods/ -o model.pte --specialize 'T=1,2..16'\n"
@@ -86,6 +88,7 @@ typedef struct plan_options {
   etx_weights_option weights;
   uint64_t unroll;
   etx_option_list quantize;
+  const char* calibrate;
   const char* kv;
   etx_option_list specialize;
   int target;
@@ -202,6 +205,12 @@ static etx_status plan_into(plan_context* plan, etx_ir_module* module,
   return status;
 }
 
+static void show_calibration(void* context, const char* stage, size_t done,
+                             size_t total) {
+  plan_context* const plan = context;
+  etx_plan_progress_show(&plan->progress, stage, done, total);
+}
+
 // After a method could not be read: plans the others, to report their problems
 // too.
 static void plan_remaining(plan_context* plan, etx_ir_module* module,
@@ -230,6 +239,51 @@ static etx_status apply_each(plan_context* plan, etx_ir_module* module,
   return ETX_OK;
 }
 
+// Reads the methods into a module without methods; also an
+// etx_calibration_source.read.
+static etx_status read_methods(void* context, etx_ir_module* module,
+                               etx_diag* diag) {
+  plan_context* const plan = context;
+  const plan_options* const options = plan->options;
+  if (options->unroll != UINT64_MAX) module->unroll_limit = options->unroll;
+  ETX_TRY(etx_operators_option_apply(&options->ops, module, diag));
+  ETX_TRY(etx_size_cap_option_apply(&options->cap, module, diag));
+  ETX_TRY(etx_weights_option_apply(&options->weights, module, diag));
+  return etx_export_read(module, options->input, &plan->problems.problems,
+                         diag);
+}
+
+// Plans into the output files, by recorded calls if there are any.
+static etx_status plan_calibrated(plan_context* plan, etx_ir_module* module,
+                                  etx_export_options* export_options,
+                                  etx_output_file* outputs) {
+  const plan_options* const options = plan->options;
+  if (options->calibrate == NULL) {
+    return plan_into(plan, module, export_options, outputs);
+  }
+  const etx_calibration_source source = {
+      .module = module,
+      .calls = options->calibrate,
+      .near = options->output,
+      .passes = options->passes,
+      .read = read_methods,
+      .progress = show_calibration,
+      .context = plan,
+      .workers = export_options->workers,
+  };
+  etx_calibration* const calibration =
+      etx_pool_take(&plan->pool, sizeof *calibration);
+  if (calibration == NULL) return ETX_OUT_OF_MEMORY;
+  etx_status status =
+      etx_calibration_open(calibration, &source, &plan->pool, &plan->diag);
+  if (status == ETX_OK) {
+    export_options->layer_inputs = &calibration->inputs;
+    status = plan_into(plan, module, export_options, outputs);
+  }
+  etx_calibration_close(calibration);
+  return status;
+}
+
 static etx_status plan_all(plan_context* plan,
                            etx_export_options* export_options) {
   etx_ir_module module;
@@ -240,15 +294,8 @@ static etx_status plan_all(plan_context* plan,
     ETX_TRY(etx_pages_use(&plan->pool,
                           etx_path_directory(etx_text_of(options->output))));
   }
-  if (plan->options->unroll != UINT64_MAX) {
-    module.unroll_limit = plan->options->unroll;
-  }
-  ETX_TRY(etx_operators_option_apply(&options->ops, &module, &plan->diag));
-  ETX_TRY(etx_size_cap_option_apply(&plan->options->cap, &module, &plan->diag));
-  ETX_TRY(etx_weights_option_apply(&options->weights, &module, &plan->diag));
   etx_plan_progress_show(&plan->progress, "reading", 0, 0);
-  const etx_status read = etx_export_read(
-      &module, plan->options->input, &plan->problems.problems, &plan->diag);
+  const etx_status read = read_methods(plan, &module, &plan->diag);
   if (read != ETX_OK) {
     plan_remaining(plan, &module, export_options);
     return read;
@@ -278,7 +325,8 @@ static etx_status plan_all(plan_context* plan,
   }
   etx_output_file outputs[2];  // the program and the header
   ETX_TRY(etx_output_file_open(outputs, plan->options->output, &plan->diag));
-  const etx_status status = plan_into(plan, &module, export_options, outputs);
+  const etx_status status =
+      plan_calibrated(plan, &module, export_options, outputs);
   etx_output_file_discard(outputs);
   return status;
 }
@@ -439,6 +487,11 @@ int etx_cmd_plan(int argc, char** argv) {
                    "int8w or int4w, halves f16 or bf16, or none; may be given "
                    "several times, the last match decides",
                    &options.quantize),
+          ETX_TEXT("calibrate", 0, "DIR",
+                   "with --quantize: make the recorded calls of DIR, and round "
+                   "weights so that the results of layers on such inputs "
+                   "change little",
+                   &options.calibrate),
           ETX_TEXT("kv", 0, "TYPE",
                    "store caches of keys and values that only attention "
                    "reads as int8, f16 or bf16 (default: f32)",

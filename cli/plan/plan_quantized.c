@@ -50,6 +50,10 @@ static void print_row(const etx_quantized* row) {
   if (row->name_count > 1)
     printf(" and %zu more name%s", row->name_count - 1,
            etx_plural(row->name_count - 1));
+  if (row->input_rows != 0) {
+    printf(", calibrated with %" PRIu64 " row%s", row->input_rows,
+           etx_plural(row->input_rows));
+  }
   print_reason(row);
   fputc('\n', stdout);
 }
@@ -84,12 +88,13 @@ static void print_group_reason(const etx_export_report* report, size_t first) {
 static void print_group(const etx_export_report* report, size_t first) {
   const etx_quantized* const rows = report->quantized;
   etx_quantized sum = {.kind = rows[first].kind, .type = rows[first].type};
-  size_t count = 0;
+  size_t count = 0, calibrated = 0;
   double lowest = INFINITY;
   for (size_t i = first; i < report->quantized_count; ++i) {
     if (!is_alike(&rows[i], &rows[first])) continue;
     const double ratio = sqnr(rows[i].signal, rows[i].noise);
     ++count;
+    calibrated += rows[i].input_rows != 0;
     sum.bytes += rows[i].bytes;
     sum.bytes_after += rows[i].bytes_after;
     sum.signal += rows[i].signal;
@@ -111,6 +116,7 @@ static void print_group(const etx_export_report* report, size_t first) {
   } else {
     printf(", exact");
   }
+  if (calibrated > 0) printf(", %zu calibrated", calibrated);
   fputc('\n', stdout);
 }
 
@@ -154,6 +160,8 @@ static json_t* json_of_row(const etx_quantized* row) {
   json_object_set_new(
       object, "sqnr_db",
       is_rounded ? json_real(sqnr(row->signal, row->noise)) : json_null());
+  json_object_set_new(object, "calibration_rows",
+                      etx_json_unsigned(row->input_rows));
   json_object_set_new(object, "reason", text_or_null(row->reason));
   json_object_set_new(
       object, "reader",

@@ -158,8 +158,10 @@ static etx_status read_call(const case_reader* in, const json_t* object,
   call->is_refused = json_is_true(json_object_get(object, "refused"));
   ETX_TRY(read_values(in, json_object_get(object, "inputs"), &call->inputs,
                       &call->input_count));
-  ETX_TRY(read_values(in, json_object_get(object, "outputs"), &call->outputs,
-                      &call->output_count));
+  const json_t* const outputs = json_object_get(object, "outputs");
+  if (outputs != NULL) {
+    ETX_TRY(read_values(in, outputs, &call->outputs, &call->output_count));
+  }
   ETX_TRY(read_mutations(in, json_object_get(object, "input_mutations"), call));
   return read_states(in, json_object_get(object, "state"), call);
 }

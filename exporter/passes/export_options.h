@@ -4,6 +4,7 @@
 #define ETX_EXPORTER_PASSES_EXPORT_OPTIONS_H
 
 #include "exporter/passes/evaluator.h"
+#include "exporter/passes/layer_inputs.h"
 #include "exporter/host/workers.h"
 #include "exporter/ir/target.h"
 #include "format/base/sink.h"
@@ -27,6 +28,8 @@ typedef struct etx_export_options {
   uint64_t pack_budget;   // most bytes of weights that it stores twice
   bool parallel_regions;  // independent regions share no memory
   const etx_workers* workers;  // threads for work on weights; NULL: none
+  const etx_layer_inputs* layer_inputs;  // by which weights are rounded, or
+                                         // NULL: by themselves
   bool source_lines;      // store the source lines of instructions
   // Called when a stage begins; `done` of `total` stages are finished. May be
   // NULL.

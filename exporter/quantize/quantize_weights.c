@@ -29,11 +29,11 @@
 // are float32 in any case; results keep the dtype of the floats.
 
 #include "exporter/rewrite/constant_users.h"
-#include "exporter/host/half_bits.h"
 #include "exporter/host/paged_memory.h"
 #include "exporter/ir/ir_edit.h"
 #include "exporter/rewrite/ir_rewrite.h"
-#include "exporter/quantize/offset_rounding.h"
+#include "exporter/passes/layer_inputs.h"
+#include "exporter/quantize/rounding/rounded_rows.h"
 #include "exporter/import/quantize_rules.h"
 
 enum {
@@ -130,73 +130,14 @@ static void note_reader(void* context, size_t constant,
 
 // ------------------------------------------------ rounding
 
-// Elements of a row: those with one index of the first dimension.
-static size_t row_length(const etx_ir_constant* constant) {
+// The rows of a constant: those with one index of the first dimension.
+static etx_weight_rows rows_of(const etx_ir_constant* constant) {
   const size_t rows = (size_t)constant->sizes[0];
-  return rows == 0
-             ? 0
-             : constant->data.size / etx_dtype_bytes(constant->dtype) / rows;
-}
-
-// Reads one element of a constant, which may be unaligned. Exact.
-static float read_element(const etx_ir_constant* from, size_t at) {
-  const uint8_t* const bytes =
-      from->data.data + at * etx_dtype_bytes(from->dtype);
-  float x;
-  switch (from->dtype) {
-    case ETX_DTYPE_FLOAT32:
-      memcpy(&x, bytes, sizeof x);
-      return x;
-    case ETX_DTYPE_BFLOAT16:
-      return etx_from_bfloat16(bytes);
-    default:
-      return etx_from_float16(bytes);
-  }
-}
-
-// Reads `count` elements of a row.
-static void read_row(const etx_ir_constant* from, size_t at, size_t count,
-                     float* out) {
-  if (from->dtype == ETX_DTYPE_FLOAT32) {
-    memcpy(out, from->data.data + at * sizeof *out, count * sizeof *out);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) out[i] = read_element(from, at + i);
-}
-
-// Rows are divided among threads. How many parts there are does not depend on
-// the threads, nor does any result on the parts.
-enum { PARTS = 16 };
-
-static size_t first_of_part(size_t count, size_t part) {
-  return count / PARTS * part + count % PARTS * part / PARTS;
-}
-
-// The search for elements out of range.
-typedef struct range_search {
-  const etx_ir_constant* constant;
-  float largest;
-  bool is_in_range[PARTS];
-} range_search;
-
-static void search_part(void* argument, size_t part) {
-  enum { PIECE = 512 };
-  range_search* const search = argument;
-  const etx_ir_constant* const constant = search->constant;
   const size_t count = constant->data.size / etx_dtype_bytes(constant->dtype);
-  const size_t end = first_of_part(count, part + 1);
-  bool is_in_range = true;
-  size_t size = 0;
-  for (size_t at = first_of_part(count, part); at < end; at += size) {
-    float piece[PIECE];
-    size = end - at < PIECE ? end - at : PIECE;
-    read_row(constant, at, size, piece);
-    for (size_t i = 0; i < size; ++i) {
-      is_in_range = is_in_range & (piece[i] >= -search->largest) &
-                    (piece[i] <= search->largest);
-    }
-  }
-  search->is_in_range[part] = is_in_range;
+  return (etx_weight_rows){.data = constant->data.data,
+                           .dtype = constant->dtype,
+                           .rows = rows,
+                           .inner = rows == 0 ? 0 : count / rows};
 }
 
 // Why numbers of a constant are too large for a rule; NULL: none is.
@@ -204,113 +145,59 @@ static const char* why_too_large(const weight_quantizer* self,
                                  const etx_ir_constant* constant,
                                  const etx_quantize_rule* rule) {
   const char* reason = "has values beyond 1e15 or NaN";
-  range_search search = {constant, ETX_WEIGHT_ROUNDING_LARGEST, {false}};
+  float largest = ETX_WEIGHT_ROUNDING_LARGEST;
   if (rule->bits == HALF_BITS && rule->half == ETX_DTYPE_FLOAT16) {
-    search.largest = ETX_WEIGHT_ROUNDING_LARGEST_F16;
+    largest = ETX_WEIGHT_ROUNDING_LARGEST_F16;
     reason =
         "has values that float16 rounds to infinity (its largest is 65504), or "
         "NaN";
   } else if (rule->bits == HALF_BITS) {
-    search.largest = ETX_WEIGHT_ROUNDING_LARGEST_BF16;
+    largest = ETX_WEIGHT_ROUNDING_LARGEST_BF16;
     reason =
         "has values that bfloat16 rounds to infinity (its largest is 3.39e38), "
         "or NaN";
   }
-  etx_workers_run(self->context->options->workers, search_part, &search, PARTS);
-  for (size_t i = 0; i < PARTS; ++i) {
-    if (!search.is_in_range[i]) return reason;
-  }
-  return NULL;
+  const etx_weight_rows rows = rows_of(constant);
+  const etx_workers* const workers = self->context->options->workers;
+  return etx_weight_rows_in_range(&rows, largest, workers) ? NULL : reason;
 }
 
-typedef struct rounded_rows {
-  uint8_t* integers;  // [rows, inner] of int8, or [rows, inner / 2]
-  size_t row_bytes;
-  float* scales;    // [rows, groups], or [rows] with parameters
-  int16_t* params;  // [rows, groups]; NULL: none
-  size_t groups;
-  etx_weight_rounding_error* errors;  // of each row
-} rounded_rows;
-
-// The rounding of a weight.
-typedef struct rounding {
-  const rounded_weight* to;
-  const etx_ir_constant* from;
-  rounded_rows* made;
-  size_t inner;
-  float* floats;           // a row for each part
-  etx_offset_line* lines;  // the same, of groups
-} rounding;
-
-static void round_row(const rounding* r, size_t part, size_t at) {
-  const rounded_weight* const to = r->to;
-  rounded_rows* const out = r->made;
-  const size_t inner = r->inner;
-  const float* const row = r->floats + part * inner;
-  etx_offset_line* const lines = r->lines + part * out->groups;
-  uint8_t* const integers = out->integers + at * out->row_bytes;
-  etx_weight_rounding_error* const error = &out->errors[at];
-  const size_t group = to->group == 0 ? inner : to->group;
-  if (to->bits == HALF_BITS) {
-    etx_weight_round_half(row, inner, to->half == ETX_DTYPE_BFLOAT16, integers,
-                          error);
-    return;
+// How the inputs of a layer vary together, if that is known; `out->factors` is
+// NULL otherwise. A table is read row by row: its elements are not to make up
+// for one another.
+static etx_status find_inputs(const weight_quantizer* self,
+                              const rounded_weight* to,
+                              const etx_weight_rows* from, etx_pool* scratch,
+                              etx_quantized* row, etx_input_factors* out) {
+  const etx_export_options* const options = self->context->options;
+  const etx_layer_inputs* const inputs = options->layer_inputs;
+  etx_input_products* products = NULL;
+  const etx_bytes bytes = {
+      from->data, from->rows * from->inner * etx_dtype_bytes(from->dtype)};
+  *out = (etx_input_factors){0, NULL};
+  if (inputs == NULL || !to->is_layer || to->is_table ||
+      to->bits == HALF_BITS) {
+    return ETX_OK;
   }
-  if (to->has_offsets) {
-    const etx_offset_row to_row = {integers, out->params + at * out->groups};
-    out->scales[at] =
-        etx_offset_round_row(row, out->groups, lines, &to_row, error);
-    return;
-  }
-  for (size_t g = 0; g < out->groups; ++g) {
-    const float* const from = row + g * group;
-    float* const scale = &out->scales[at * out->groups + g];
-    if (to->bits == 4) {
-      *scale =
-          etx_weight_round_int4(from, group, integers + g * group / 2, error);
-    } else if (to->group != 0) {
-      *scale = etx_weight_round_int8_group(
-          from, group, (int8_t*)integers + g * group, error);
-    } else {
-      *scale = etx_weight_round_int8(from, group, (int8_t*)integers, error);
-    }
-  }
-}
-
-static void round_part(void* argument, size_t part) {
-  const rounding* const r = argument;
-  const size_t rows = (size_t)r->from->sizes[0], inner = r->inner;
-  const size_t end = first_of_part(rows, part + 1);
-  float* const row = r->floats + part * inner;
-  for (size_t i = first_of_part(rows, part); i < end; ++i) {
-    read_row(r->from, i * inner, inner, row);
-    round_row(r, part, i);
-  }
-}
-
-// Rounds all rows; `scratch` is for what ends with that.
-static etx_status round_rows(const weight_quantizer* self, rounding* r,
-                             etx_pool* scratch, etx_quantized* row) {
-  const size_t rows = (size_t)r->from->sizes[0];
-  etx_weight_rounding_error* const errors =
-      etx_pool_take(scratch, rows * sizeof *errors);
-  r->floats = etx_pool_take(scratch, PARTS * r->inner * sizeof *r->floats);
-  r->lines = etx_pool_take(scratch, PARTS * r->made->groups * sizeof *r->lines);
-  if (errors == NULL || r->floats == NULL || r->lines == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  r->made->errors = errors;
-  etx_workers_run(self->context->options->workers, round_part, r, PARTS);
-  row->signal = row->noise = 0;
-  for (size_t i = 0; i < rows; ++i) {
-    row->signal += errors[i].signal;
-    row->noise += errors[i].noise;
+  ETX_TRY(inputs->find(inputs->context, bytes, from->inner, &products,
+                       self->context->diag));
+  if (products == NULL) return ETX_OK;
+  double* const doubles =
+      etx_pool_take(scratch, etx_input_factors_scratch(from->inner));
+  if (doubles == NULL) return ETX_OUT_OF_MEMORY;
+  if (etx_input_factors_make(products, doubles, options->workers, out)) {
+    row->input_rows = products->rows;
   }
   return ETX_OK;
 }
 
+static size_t scale_count(const rounded_weight* to, const etx_weight_rows* from,
+                          const etx_rounded_rows* made) {
+  return from->rows * (to->has_offsets ? 1 : made->groups);
+}
+
 static size_t params_bytes(const etx_ir_constant* from,
-                           const rounded_rows* made) {
+                           const etx_rounded_rows* made) {
   return made->params == NULL
              ? 0
              : (size_t)from->sizes[0] * made->groups * sizeof *made->params;
@@ -318,7 +205,7 @@ static size_t params_bytes(const etx_ir_constant* from,
 
 static etx_status add_constants(const weight_quantizer* self,
                                 rounded_weight* to, const etx_ir_constant* from,
-                                const rounded_rows* made) {
+                                const etx_rounded_rows* made) {
   const int64_t rows = from->sizes[0];
   const bool is_row = to->group == 0 || to->has_offsets;  // one scale
   const size_t count = (size_t)rows * (is_row ? 1 : made->groups);
@@ -352,34 +239,64 @@ static etx_status add_constants(const weight_quantizer* self,
   return etx_ir_add_constant(self->module, &scales, &to->scales);
 }
 
+// Memory for the rounded rows.
+static etx_status take_rows(const rounded_weight* to,
+                            const etx_weight_rows* from, etx_pool* pool,
+                            etx_rounded_rows* out) {
+  const size_t rows = from->rows;
+  out->row_bytes = from->inner * to->bits / 8;
+  out->groups = to->group == 0 ? 1 : from->inner / to->group;
+  out->integers = etx_pages_take(pool, rows * out->row_bytes);
+  if (out->integers == NULL) return ETX_OUT_OF_MEMORY;
+  if (to->has_offsets) {
+    out->params = etx_pages_take(pool, rows * out->groups * sizeof(int16_t));
+    if (out->params == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  if (to->bits == HALF_BITS) return ETX_OK;
+  out->scales =
+      etx_pages_take(pool, scale_count(to, from, out) * sizeof(float));
+  return out->scales == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+}
+
+static etx_status round_rows(const weight_quantizer* self,
+                             const rounded_weight* to,
+                             const etx_weight_rows* from, etx_quantized* row,
+                             etx_rounded_rows* out) {
+  const etx_row_kind kind = {.bits = to->bits,
+                             .group = to->group,
+                             .has_offsets = to->has_offsets,
+                             .is_bfloat = to->half == ETX_DTYPE_BFLOAT16};
+  etx_weight_rounding_error error;
+  etx_input_factors factors;
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  etx_status status = find_inputs(self, to, from, &scratch, row, &factors);
+  if (status == ETX_OK) {
+    status = etx_rounded_rows_make(
+        from, &kind, factors.factors == NULL ? NULL : &factors,
+        self->context->options->workers, out, &error);
+  }
+  etx_pool_close(&scratch);
+  ETX_TRY(status);
+  row->signal = error.signal;
+  row->noise = error.noise;
+  return ETX_OK;
+}
+
 static etx_status round_weight(const weight_quantizer* self, uint32_t index,
                                etx_quantized* row) {
   rounded_weight* const to = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
-  const size_t rows = (size_t)from.sizes[0], inner = row_length(&from);
+  const etx_weight_rows rows = rows_of(&from);
   etx_pool* const pool = self->module->pool;
-  rounded_rows made = {.row_bytes = inner * to->bits / 8,
-                       .groups = to->group == 0 ? 1 : inner / to->group};
-  made.integers = etx_pages_take(pool, rows * made.row_bytes);
-  const size_t scales =
-      to->bits == HALF_BITS ? 0 : rows * (to->has_offsets ? 1 : made.groups);
-  if (scales != 0) made.scales = etx_pages_take(pool, scales * sizeof(float));
-  if (made.integers == NULL || (scales != 0 && made.scales == NULL)) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  if (to->has_offsets) {
-    made.params = etx_pages_take(pool, rows * made.groups * sizeof(int16_t));
-    if (made.params == NULL) return ETX_OUT_OF_MEMORY;
-  }
-  rounding r = {.to = to, .from = &from, .made = &made, .inner = inner};
-  etx_pool scratch;
-  etx_pool_init(&scratch);
-  const etx_status status = round_rows(self, &r, &scratch, row);
-  etx_pool_close(&scratch);
-  ETX_TRY(status);
+  etx_rounded_rows made = {.integers = NULL};
+  ETX_TRY(take_rows(to, &rows, pool, &made));
+  ETX_TRY(round_rows(self, to, &rows, row, &made));
   etx_pages_rest(pool, from.data.data, from.data.size);
-  row->bytes_after = rows * made.row_bytes + scales * sizeof(float) +
-                     params_bytes(&from, &made);
+  row->bytes_after = rows.rows * made.row_bytes + params_bytes(&from, &made);
+  if (made.scales != NULL) {
+    row->bytes_after += scale_count(to, &rows, &made) * sizeof(float);
+  }
   ETX_TRY(add_constants(self, to, &from, &made));
   return etx_constant_names_inherit(&self->context->constant_names,
                                     self->module, index, to->integers);

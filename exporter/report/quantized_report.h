@@ -17,6 +17,8 @@ typedef struct etx_quantized {
   etx_text reader;       // the operator that the reason names, or empty
   uint64_t bytes;        // as floats
   uint64_t bytes_after;  // with scales; `bytes` if it was not quantised
+  uint64_t input_rows;   // of recorded calls, by which it was rounded; 0: by
+                         // itself
   double signal;         // sum of squares of the weights
   double noise;          // sum of squares of the rounding errors (SQNR is the
                          // ratio of the two)

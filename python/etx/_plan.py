@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
+import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _errors
+from . import _errors, _recorded_calls
 from ._paths import bytes_of, paths_of
 from ._progress import Progress, progress_callback
 from ._report import Report
@@ -105,6 +107,19 @@ def _warned_of_idle_rules(report: Report, kv: str | None) -> Report:
     return report
 
 
+@contextlib.contextmanager
+def _directory_of(
+    calls: str | os.PathLike[str] | Iterable[_recorded_calls.Call] | None,
+) -> Iterator[bytes | None]:
+    """The path of a directory with the calls, which are written if they are a list."""
+    if calls is None or isinstance(calls, (str, os.PathLike)):
+        yield _text(calls)
+        return
+    with tempfile.TemporaryDirectory(prefix="etx-") as folder:
+        _recorded_calls.write(Path(folder), calls)
+        yield bytes_of(folder)
+
+
 def _program_path(output: str | os.PathLike[str]) -> Path:
     """The path of the program, if one can be written there."""
     final = Path(output)
@@ -118,6 +133,15 @@ def _program_path(output: str | os.PathLike[str]) -> Path:
     return final
 
 
+def _check_target(target: str, specialize: str | Sequence[str] | None) -> None:
+    if target not in TARGETS:
+        raise _errors.ArgumentError(f"target '{target}' is none of {', '.join(TARGETS)}")
+    if specialize and target != "etx":
+        raise _errors.ArgumentError(
+            f"'specialize' needs target 'etx': the runtime of '{target}' chooses no variants"
+        )
+
+
 def plan(
     source: str | os.PathLike[str],
     output: str | os.PathLike[str],
@@ -126,6 +150,7 @@ def plan(
     weights: str | os.PathLike[str] | None = None,
     weights_names: str | os.PathLike[str] | None = None,
     quantize: str | Sequence[str] | None = None,
+    calibrate: str | os.PathLike[str] | Iterable[_recorded_calls.Call] | None = None,
     kv: str | None = None,
     concurrent: str | Sequence[str] | None = None,
     cap: Mapping[str, int] | None = None,
@@ -155,6 +180,9 @@ def plan(
         tensors etx does not know.
       quantize: rules such as "int8" or "int4:decoder.*", the last that matches
         a weight decides.
+      calibrate: calls that are typical, in order: (method, inputs), or None to reset all
+        states. Weights are then rounded so that the results of layers on such inputs
+        change little, which takes longer. Or a directory of recorded calls.
       kv: "int8", "f16" or "bf16": stores caches of keys and values that only attention
         reads in this type; `caches` of the report lists them, and those that stay float32.
       concurrent: groups such as "encode,decode" that may run at the same time.
@@ -191,12 +219,7 @@ def plan(
     Returns:
       The report of the plan.
     """
-    if target not in TARGETS:
-        raise _errors.ArgumentError(f"target '{target}' is none of {', '.join(TARGETS)}")
-    if specialize and target != "etx":
-        raise _errors.ArgumentError(
-            f"'specialize' needs target 'etx': the runtime of '{target}' chooses no variants"
-        )
+    _check_target(target, specialize)
     if not 0 <= pack_budget < 1 << 63:
         raise _errors.ArgumentError(f"'pack_budget' is {pack_budget}, expected a number of bytes")
     rules, weights = _rules(quantize, weights, weights_names)
@@ -204,7 +227,7 @@ def plan(
     if not os.path.exists(source):
         raise _errors.NotFoundError(f"there is no '{os.fspath(source)}'")
     final = _program_path(output)
-    with progress_callback(progress) as tell:
+    with _directory_of(calibrate) as calls, progress_callback(progress) as tell:
         answer = json.loads(
             native().plan(
                 bytes_of(source), bytes_of(output), TARGETS.index(target),
@@ -212,7 +235,7 @@ def plan(
                 _words([f"{name}={most}" for name, most in (cap or {}).items()]),
                 _words(specialize), tuple(map(bytes_of, paths_of(ops))), _text(passes), _text(state_layout),
                 _text(algorithm), source_lines, pack, pack_budget, parallel_regions, _text(weights),
-                _text(weights_names), _text(kv), tell,
+                _text(weights_names), _text(kv), calls, tell,
             )
         )
     if answer["status"] != "OK":

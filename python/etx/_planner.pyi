@@ -21,6 +21,7 @@ def plan(
     weights: bytes | None,
     weights_names: bytes | None,
     kv: bytes | None,
+    calls: bytes | None,
     progress: Callable[[str, int, int], object] | None,
     /,
 ) -> str: ...

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/calibrate/calibration.h"
 #include "cli/plan/kernel_evaluator.h"
 #include "cli/json/json_value.h"
 #include "cli/base/mapped_file.h"
@@ -42,6 +43,7 @@ typedef struct request {
   const char* layout;
   const char* algorithm;
   const char* kv;             // the type of caches, or NULL
+  const char* calls;          // a directory to calibrate with, or NULL
   const char* weights;        // a GGUF file, or NULL
   const char* weights_names;  // a file of names for it, or NULL
   int target;
@@ -113,11 +115,61 @@ static void tell(void* context, const char* stage, size_t done, size_t total) {
   plan->thread = PyEval_SaveThread();
 }
 
+// Reads the methods; also an etx_calibration_source.read.
+static etx_status read_methods(void* context, etx_ir_module* module,
+                               etx_diag* diag) {
+  planner_call* const plan = context;
+  for (size_t i = 0; i < plan->in->cap.count; ++i) {
+    ETX_TRY(etx_export_cap(module, plan->in->cap.items[i], diag));
+  }
+  for (size_t i = 0; i < plan->in->operators.count; ++i) {
+    ETX_TRY(etx_export_operators(module, plan->in->operators.items[i], diag));
+  }
+  if (plan->in->weights != NULL) {
+    ETX_TRY(
+        etx_export_weights(module, plan->in->weights, plan->in->weights_names));
+  }
+  return etx_export_read(module, plan->in->input, &plan->problems.problems,
+                         diag);
+}
+
+static etx_status export_module(planner_call* plan, etx_ir_module* module,
+                                const etx_export_options* options,
+                                const etx_sink* sink) {
+  return etx_export_plan(module, options, sink, &plan->report,
+                         &plan->problems.problems, &plan->diag);
+}
+
+// Makes the recorded calls, and plans by them.
+static etx_status export_calibrated(planner_call* plan, etx_ir_module* module,
+                                    etx_export_options* options,
+                                    const etx_sink* sink) {
+  const etx_calibration_source source = {
+      .module = module,
+      .calls = plan->in->calls,
+      .near = plan->in->output,
+      .passes = plan->in->passes,
+      .read = read_methods,
+      .progress = options->progress,
+      .context = plan,
+      .workers = options->workers,
+  };
+  etx_calibration* const calibration =
+      etx_pool_take(&plan->pool, sizeof *calibration);
+  if (calibration == NULL) return ETX_OUT_OF_MEMORY;
+  etx_status status =
+      etx_calibration_open(calibration, &source, &plan->pool, &plan->diag);
+  options->layer_inputs = &calibration->inputs;
+  if (status == ETX_OK) status = export_module(plan, module, options, sink);
+  etx_calibration_close(calibration);
+  return status;
+}
+
 static etx_status plan_module(planner_call* plan, etx_ir_module* module,
                               const etx_sink* sink) {
   etx_plan_workers workers;
   etx_plan_workers_open(&workers, module);
-  const etx_export_options options = {
+  etx_export_options options = {
       .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
       .evaluator = etx_kernel_evaluator(),
       .passes = plan->in->passes,
@@ -131,9 +183,10 @@ static etx_status plan_module(planner_call* plan, etx_ir_module* module,
       .progress_context = plan,
       .workers = etx_plan_workers_get(&workers),
   };
+  const bool is_calibrated = plan->in->calls != NULL && sink != &nowhere;
   const etx_status status =
-      etx_export_plan(module, &options, sink, &plan->report,
-                      &plan->problems.problems, &plan->diag);
+      is_calibrated ? export_calibrated(plan, module, &options, sink)
+                    : export_module(plan, module, &options, sink);
   etx_plan_workers_close(&workers);
   return status;
 }
@@ -160,19 +213,7 @@ static etx_status plan_all(planner_call* plan) {
     ETX_TRY(etx_pages_use(&plan->pool,
                           etx_path_directory(etx_text_of(plan->in->output))));
   }
-  for (size_t i = 0; i < plan->in->cap.count; ++i) {
-    ETX_TRY(etx_export_cap(&module, plan->in->cap.items[i], &plan->diag));
-  }
-  for (size_t i = 0; i < plan->in->operators.count; ++i) {
-    ETX_TRY(etx_export_operators(&module, plan->in->operators.items[i],
-                                 &plan->diag));
-  }
-  if (plan->in->weights != NULL) {
-    ETX_TRY(etx_export_weights(&module, plan->in->weights,
-                               plan->in->weights_names));
-  }
-  const etx_status read = etx_export_read(
-      &module, plan->in->input, &plan->problems.problems, &plan->diag);
+  const etx_status read = read_methods(plan, &module, &plan->diag);
   if (read != ETX_OK) {
     // Methods beside a faulty one may have problems too: all are reported.
     if (module.method_count > 0) {
@@ -280,7 +321,7 @@ static bool warn_of_former_names(const char* passes) {
 
 // plan(input, output, target, quantize, concurrent, cap, specialize, operators,
 //      passes, layout, algorithm, source_lines, pack, pack_budget,
-//      parallel_regions, weights, weights_names, kv, progress)
+//      parallel_regions, weights, weights_names, kv, calls, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
@@ -290,14 +331,14 @@ static PyObject* plan(PyObject* module, PyObject* args) {
   PyObject* specialize = NULL;
   PyObject* operators = NULL;
   if (!PyArg_ParseTuple(
-          args, "yO&iO!O!O!O!O!O&O&O&ppKpO&O&O&O", &in.input, text_or_none,
+          args, "yO&iO!O!O!O!O!O&O&O&ppKpO&O&O&O&O", &in.input, text_or_none,
           &in.output, &in.target, &PyTuple_Type, &quantize, &PyTuple_Type,
           &concurrent, &PyTuple_Type, &cap, &PyTuple_Type, &specialize,
           &PyTuple_Type, &operators, text_or_none, &in.passes, text_or_none,
           &in.layout, text_or_none, &in.algorithm, &in.source_lines, &in.pack,
           &in.pack_budget, &in.parallel_regions, text_or_none, &in.weights,
-          text_or_none, &in.weights_names, text_or_none, &in.kv,
-          &in.progress) ||
+          text_or_none, &in.weights_names, text_or_none, &in.kv, text_or_none,
+          &in.calls, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent) || !read_words(cap, &in.cap) ||
       !read_words(specialize, &in.specialize) ||

@@ -3,6 +3,9 @@
 
     check_quantized.py ETX
 
+Weights that were rounded by calibration calls are compared with those that were not,
+on other inputs of the same kind.
+
 A linear layer over the identity matrix returns its weights, transposed, as the
 kernel reads them. Their SQNR is computed here in double precision and compared with
 the report, and so are bytes.
@@ -142,6 +145,66 @@ outputs: [e]
     print(f"{dtype} to int4: {row['sqnr_db']:.2f} dB")
 
 
+def mixed_inputs(source, mixes, rows):
+    """Rows of numbers that vary together: a few directions, and some noise."""
+    out = []
+    for _ in range(rows):
+        shares = [source.gauss(0, 1) for _ in mixes]
+        out += [math.fsum(s * mix[k] for s, mix in zip(shares, mixes)) +
+                source.gauss(0, 0.3) for k in range(INNER)]
+    return out
+
+
+def check_calibration(etx, here):
+    """The noise of the results falls, whatever weights become."""
+    source = random.Random(11)
+    mixes = [[source.gauss(0, 1) for _ in range(INNER)] for _ in range(8)]
+    methods, calls = here / "calibrated", here / "calls"
+    methods.mkdir()
+    calls.mkdir()
+    rows = 48
+    (methods / "run.yaml").write_text(f"""etx: 1
+method: run
+inputs: [{{name: x, type: "float32[{rows}, {INNER}]"}}]
+buffers: [{{name: w, type: "float32[{ROWS}, {INNER}]"}}]
+nodes: [{{out: y, op: aten.linear.default, args: [x, w]}}]
+outputs: [y]
+""")
+    numbers = floats([source.gauss(0, 1) for _ in range(ROWS * INNER)])
+    write_safetensors(methods / "weights.safetensors",
+                      {"w": ("F32", [ROWS, INNER], numbers)})
+    x = [floats(mixed_inputs(source, mixes, rows)) for _ in range(4)]
+    write_safetensors(calls / "expected.safetensors",
+                      {f"x{i}": ("F32", [rows, INNER], x[i]) for i in range(3)})
+    (calls / "cases.json").write_text(json.dumps(
+        {"atol": 0, "rtol": 0, "calls": [
+            {"method": "run", "inputs": [{"tensor": f"x{i}"}]} for i in range(3)]}))
+    write_safetensors(here / "other.safetensors", {"x": ("F32", [rows, INNER], x[3])})
+
+    def results(*words):
+        program, out = here / "one.pte", here / "one.safetensors"
+        text = subprocess.run([etx, "plan", methods, "-o", program, "--json", *words],
+                              check=True, capture_output=True).stdout
+        subprocess.run([etx, "run", program, "run", "--in",
+                        f"x={here}/other.safetensors#x", "--out", f"output_0={out}"],
+                       check=True)
+        row, = json.loads(text).get("quantized") or [None]
+        return read_safetensors(out)["output_0"], row, program.read_bytes()
+
+    exact, _, _ = results()
+    for kind, gain in (("int4w", 10), ("int4w/128", 10), ("int4k", 10), ("int8w", 10),
+                       ("int8w/32", 10), ("int8", 2)):
+        plain, row, _ = results("--quantize", kind)
+        assert row["calibration_rows"] == 0, row
+        words = "--quantize", kind, "--calibrate", calls
+        better, row, program = results(*words)
+        assert row["calibration_rows"] == 3 * rows, row
+        before, after = sqnr(exact, plain), sqnr(exact, better)
+        assert after > before + gain, (kind, before, after)
+        assert results(*words)[2] == program
+        print(f"{kind}: results {before:.2f} dB, calibrated {after:.2f} dB")
+
+
 def main():
     etx = sys.argv[1]
     source = random.Random(5)
@@ -172,6 +235,7 @@ def main():
         check(etx, here, weights, "bf16", 2 * whole, 55)
         check_halves(etx, here, "F16", "float16")
         check_halves(etx, here, "BF16", "bfloat16")
+        check_calibration(etx, here)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ class Command:
 def commands(folder, program, kv_program, old_state):
     """Every command that reads or writes files."""
     model = str(SOURCE / "samples" / "stateful_model")
-    tiny, kv = str(DATA / "pt2" / "tiny"), str(DATA / "pt2" / "kv")
+    tiny, kv, gru = (str(DATA / "pt2" / name) for name in ("tiny", "kv", "gru"))
     out = lambda name: str(folder / name)
     selected = (
         "cc.args", "etx_selected.c", "etx_selected.h", "etx_selected_loops.h", "selected.cmake",
@@ -85,6 +85,7 @@ def commands(folder, program, kv_program, old_state):
         Command("plan yaml", ["plan", model, "-o", out("p")], ["p"]),
         Command("plan pt2", ["plan", tiny, "-o", out("p"), "--json"], ["p"]),
         Command("plan header", ["plan", kv, "-o", out("p"), "--header", out("p.h")], ["p", "p.h"]),
+        Command("plan calibrate", ["plan", gru, "-o", out("p"), "--quantize", "int8", "--calibrate", gru], ["p"]),
         Command("dump", ["dump", model, "-o", out("d")], [f"d/{name}" for name in dumped]),
         Command("dump netron", ["dump", program, "--netron", "-o", out("n")], ["n"]),
         Command("check", ["check", tiny]),

@@ -14,7 +14,7 @@
 
 #include "exporter/host/host_file.h"
 #include "exporter/import/safetensors.h"
-#include "exporter/quantize/weight_rounding.h"
+#include "exporter/quantize/rounding/weight_rounding.h"
 #include "exporter/read_gguf/gguf_file.h"
 #include "tests/exporter/read_gguf/gguf_bytes.h"
 #include "tests/exporter/reading.h"

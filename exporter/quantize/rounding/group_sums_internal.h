@@ -1,7 +1,7 @@
 // What group_sums.h and the files with instructions of a machine share.
 
-#ifndef ETX_EXPORTER_QUANTIZE_GROUP_SUMS_INTERNAL_H
-#define ETX_EXPORTER_QUANTIZE_GROUP_SUMS_INTERNAL_H
+#ifndef ETX_EXPORTER_QUANTIZE_ROUNDING_GROUP_SUMS_INTERNAL_H
+#define ETX_EXPORTER_QUANTIZE_ROUNDING_GROUP_SUMS_INTERNAL_H
 
 #include <stddef.h>
 

@@ -14,8 +14,8 @@
 // The code uses only operations whose results IEEE 754 defines exactly, in a
 // fixed order, so every compiler produces the same bytes.
 
-#ifndef ETX_EXPORTER_QUANTIZE_WEIGHT_ROUNDING_H
-#define ETX_EXPORTER_QUANTIZE_WEIGHT_ROUNDING_H
+#ifndef ETX_EXPORTER_QUANTIZE_ROUNDING_WEIGHT_ROUNDING_H
+#define ETX_EXPORTER_QUANTIZE_ROUNDING_WEIGHT_ROUNDING_H
 
 #include <stdbool.h>
 #include <stddef.h>

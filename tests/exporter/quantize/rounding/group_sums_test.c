@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exporter/quantize/group_sums.h"
+#include "exporter/quantize/rounding/group_sums.h"
 
 enum { MOST = ETX_GROUP_SUM_LARGEST, FACTORS = 19 };
 

@@ -1,11 +1,11 @@
-#include "exporter/quantize/weight_rounding.h"
+#include "exporter/quantize/rounding/weight_rounding.h"
 
 #include <float.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "exporter/host/half_bits.h"
-#include "exporter/quantize/group_sums.h"
+#include "exporter/quantize/rounding/group_sums.h"
 
 enum { LARGEST_INT8 = 127 };
 

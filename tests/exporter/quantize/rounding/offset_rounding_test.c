@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "exporter/quantize/offset_rounding.h"
+#include "exporter/quantize/rounding/offset_rounding.h"
 
 enum { GROUPS = 5, GROUP = ETX_OFFSET_GROUP, COUNT = GROUPS * GROUP };
 

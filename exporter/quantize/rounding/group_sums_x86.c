@@ -1,7 +1,7 @@
 // The sums with AVX2. Registers hold the lanes of one factor; eight factors at
 // a time, transposed, are added from the first lane to the last.
 
-#include "exporter/quantize/group_sums_internal.h"
+#include "exporter/quantize/rounding/group_sums_internal.h"
 
 #include <immintrin.h>
 

@@ -1,8 +1,8 @@
-#include "exporter/quantize/offset_rounding.h"
+#include "exporter/quantize/rounding/offset_rounding.h"
 
 #include <float.h>
 
-#include "exporter/quantize/group_sums.h"
+#include "exporter/quantize/rounding/group_sums.h"
 
 enum {
   GROUP = ETX_OFFSET_GROUP,
@@ -127,40 +127,24 @@ static tried_floats try_offsets(const float* group, tried_floats inverse,
   return errors;
 }
 
-// What a group is rounded to.
-typedef struct rounded_group {
-  float offset;
-  int factor;
-  int integers[GROUP];  // 0 to 15
-} rounded_group;
-
-static void round_to(const float* group, float unit, rounded_group* out) {
-  const float inverse = 1 / unit;
-  for (int i = 0; i < GROUP; ++i) {
-    const float x = group[i] * inverse + 8 * PARTS;
-    out->integers[i] = (int)clamp(
-        etx_group_round_to_even((x - out->offset) * 0.0625f), 0, MOST);
-  }
-}
-
 static float whole_offset(float x) {
   return clamp(etx_group_round_to_even(x), INT8_MIN, INT8_MAX);
 }
 
-// Rounds a group with factors near that of its line, and with offset 0, which
-// keeps zeros.
-static rounded_group round_group(const float* group,
-                                 const etx_offset_line* line, float scale) {
-  const float wanted = etx_group_round_to_even(line->step / (scale * PARTS));
+// Tries factors near that of the line, and offset 0, which keeps zeros.
+etx_offset_params etx_offset_choose(const float* group,
+                                    const etx_offset_line* line, float scale) {
+  const etx_offset_line found = line == NULL ? find_line(group) : *line;
+  const float wanted = etx_group_round_to_even(found.step / (scale * PARTS));
   static const float nearby[TRIED] = {-1, 0, 1, 0};
-  rounded_group best = {.factor = 0};
+  etx_offset_params best = {.factor = 0};
   tried_floats factors, units, offsets;
   float best_error = 0;
   for (int t = 0; t < TRIED; ++t) {
     factors[t] = clamp(wanted + nearby[t], 1, MOST_FACTOR);
     units[t] = scale * factors[t];
     offsets[t] =
-        t == TRIED - 1 ? 0 : whole_offset(line->least / units[t] + 8 * PARTS);
+        t == TRIED - 1 ? 0 : whole_offset(found.least / units[t] + 8 * PARTS);
   }
   for (int again = 0; again < 2; ++again) {
     tried_floats next = offsets;
@@ -175,46 +159,64 @@ static rounded_group round_group(const float* group,
       offsets[t] = whole_offset(next[t]);
     }
   }
-  round_to(group, scale * (float)best.factor, &best);
   return best;
 }
 
-static void store_group(const rounded_group* from, uint8_t* out,
-                        int16_t* params) {
-  for (int i = 0; i < GROUP; i += 2) {
-    out[i / 2] = (uint8_t)(from->integers[i] << 4 | from->integers[i + 1]);
-  }
-  *params = (int16_t)((int)from->offset * 256 + from->factor);
+// ------------------------------------------------ elements
+
+int etx_offset_round(const etx_offset_params* params, float scale, float x) {
+  const float inverse = 1 / (scale * (float)params->factor);
+  x = x * inverse + 8 * PARTS;
+  return (int)clamp(etx_group_round_to_even((x - params->offset) * 0.0625f), 0,
+                    MOST);
 }
 
-static void add_errors(const float* group, const rounded_group* to, float scale,
-                       etx_weight_rounding_error* error) {
-  const double unit = (double)(scale * (float)to->factor);
+float etx_offset_value(const etx_offset_params* params, float scale, int q) {
+  const float whole = (float)(PARTS * (q - 8)) + params->offset;
+  return whole * (scale * (float)params->factor);
+}
+
+static void round_elements(const float* group, const etx_offset_params* params,
+                           float scale, uint8_t* out,
+                           etx_weight_rounding_error* error) {
+  const double unit = (double)(scale * (float)params->factor);
+  int integers[GROUP];
   for (int i = 0; i < GROUP; ++i) {
+    integers[i] = etx_offset_round(params, scale, group[i]);
     const double w = group[i];
-    const float whole = (float)(PARTS * (to->integers[i] - 8)) + to->offset;
+    const float whole = (float)(PARTS * (integers[i] - 8)) + params->offset;
     const double difference = w - (double)whole * unit;
     error->signal += w * w;
     error->noise += difference * difference;
   }
+  for (int i = 0; i < GROUP; i += 2) {
+    out[i / 2] = (uint8_t)(integers[i] << 4 | integers[i + 1]);
+  }
 }
 
-float etx_offset_round_row(const float* row, size_t groups,
-                           etx_offset_line* lines, const etx_offset_row* out,
-                           etx_weight_rounding_error* error) {
+// ------------------------------------------------ rows
+
+float etx_offset_row_scale(const float* row, size_t groups,
+                           etx_offset_line* lines) {
   float most = 0;
   for (size_t g = 0; g < groups; ++g) {
     lines[g] = find_line(row + g * GROUP);
     most = lines[g].step > most ? lines[g].step : most;
   }
   // The largest step has the largest factor.
-  float scale = most / (PARTS * MOST_FACTOR);
-  if (scale < FLT_MIN) scale = 1;  // zeros, or too small to divide by
+  const float scale = most / (PARTS * MOST_FACTOR);
+  return scale < FLT_MIN ? 1 : scale;  // 1: zeros, or too small to divide by
+}
+
+float etx_offset_round_row(const float* row, size_t groups,
+                           etx_offset_line* lines, const etx_offset_row* out,
+                           etx_weight_rounding_error* error) {
+  const float scale = etx_offset_row_scale(row, groups, lines);
   for (size_t g = 0; g < groups; ++g) {
     const float* const group = row + g * GROUP;
-    const rounded_group made = round_group(group, &lines[g], scale);
-    store_group(&made, out->integers + g * GROUP / 2, &out->params[g]);
-    add_errors(group, &made, scale, error);
+    const etx_offset_params params = etx_offset_choose(group, &lines[g], scale);
+    round_elements(group, &params, scale, out->integers + g * GROUP / 2, error);
+    out->params[g] = etx_offset_params_store(&params);
   }
   return scale;
 }

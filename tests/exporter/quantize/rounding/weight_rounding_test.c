@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exporter/quantize/weight_rounding.h"
+#include "exporter/quantize/rounding/weight_rounding.h"
 
 enum { MOST = ETX_WEIGHT_ROUNDING_LARGEST_GROUP };
 

@@ -1,4 +1,4 @@
-#include "exporter/quantize/group_sums.h"
+#include "exporter/quantize/rounding/group_sums.h"
 
 enum { LANES = ETX_GROUP_SUM_LANES };
 

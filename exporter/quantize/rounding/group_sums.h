@@ -6,10 +6,10 @@
 // they have the same bits on every machine, with and without instructions for
 // eight floats.
 
-#ifndef ETX_EXPORTER_QUANTIZE_GROUP_SUMS_H
-#define ETX_EXPORTER_QUANTIZE_GROUP_SUMS_H
+#ifndef ETX_EXPORTER_QUANTIZE_ROUNDING_GROUP_SUMS_H
+#define ETX_EXPORTER_QUANTIZE_ROUNDING_GROUP_SUMS_H
 
-#include "exporter/quantize/group_sums_internal.h"
+#include "exporter/quantize/rounding/group_sums_internal.h"
 
 // Uses the instructions of this processor if there are any.
 etx_group_sums_function etx_group_sums_find;

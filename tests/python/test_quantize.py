@@ -1,5 +1,6 @@
-"""Convolutions with --quantize, against PyTorch with weights that PyTorch has
-rounded (torch.fake_quantize_per_channel_affine)."""
+"""Weights that `plan(quantize=...)` rounds: convolutions, against PyTorch with weights
+that PyTorch has rounded (torch.fake_quantize_per_channel_affine), and layers that are
+calibrated, against PyTorch's results with float weights."""
 
 from __future__ import annotations
 
@@ -123,3 +124,105 @@ def test_rules_name_convolutions(tmp_path):
     kinds = {row["name"]: (row["kind"], row["reason"]) for row in report["quantized"]}
     assert kinds["0.weight"] == ("float32", "is excluded")
     assert kinds["1.weight"] == ("int8w", "convolutions read int8")
+
+
+# ---------------------------------------------------------------- calibration
+
+WIDTH, ROWS = 128, 24
+
+
+class Layers(nn.Module):
+    """Two methods that share a state and a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(WIDTH, 4 * WIDTH)
+        self.second = nn.Linear(4 * WIDTH, WIDTH)
+        self.register_buffer("kept", torch.zeros(ROWS, WIDTH))
+
+    def fill(self, x: torch.Tensor) -> torch.Tensor:
+        self.kept.copy_(x)
+        return self.second(torch.relu(self.first(x)))
+
+    def read(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.relu(self.first(x + self.kept)))
+
+
+def inputs(count: int) -> list[torch.Tensor]:
+    """Rows that vary along a few directions, which are the same in all of them."""
+    mixes = torch.randn(6, WIDTH, generator=torch.Generator().manual_seed(1))
+    return [torch.randn(ROWS, 6) @ mixes + 0.2 * torch.randn(ROWS, WIDTH) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def model() -> Layers:
+    torch.manual_seed(0)
+    return Layers().eval()
+
+
+@pytest.fixture(scope="module")
+def exported(model):
+    x = inputs(1)[0]
+    return etx.export(model, {"fill": (x,), "read": (x,)})
+
+
+def calls(count: int) -> list:
+    torch.manual_seed(2)
+    out: list = []
+    for x in inputs(count):
+        out += [("fill", (x,)), ("read", (x.flip(0),)), None]
+    return out
+
+
+def noise(path, model: Layers) -> float:
+    """The error of both methods' results relative to them."""
+    torch.manual_seed(3)
+    session, lost, all_ = etx.load(path).session(), 0.0, 0.0
+    for x in inputs(8):
+        with torch.no_grad():
+            for method in ("fill", "read"):
+                wanted = getattr(model, method)(x)
+                found = torch.as_tensor(getattr(session, method)(x))
+                lost += float(((wanted - found) ** 2).sum())
+                all_ += float((wanted ** 2).sum())
+    return lost / all_
+
+
+@pytest.mark.parametrize("kind, gain", [("int4w", 4), ("int4k", 2), ("int4w/64", 4), ("int8w", 4), ("int8", 1)])
+def test_results_are_closer(exported, model, tmp_path, kind, gain):
+    plain, better = tmp_path / "plain.pte", tmp_path / "better.pte"
+    exported.plan(plain, quantize=kind)
+    report = exported.plan(better, quantize=kind, calibrate=calls(16))
+    rows = {row["name"]: row["calibration_rows"] for row in report["quantized"] if row["calibration_rows"]}
+    assert len(rows) == 2 and set(rows.values()) == {16 * 2 * ROWS}
+    assert plain.stat().st_size == better.stat().st_size
+    assert gain * noise(better, model) < noise(plain, model)
+
+
+def test_calls_may_be_a_directory(exported, tmp_path):
+    exported.plan(tmp_path / "list.pte", quantize="int4", calibrate=calls(4))
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    etx._recorded_calls.write(folder, calls(4))
+    exported.plan(tmp_path / "folder.pte", quantize="int4", calibrate=folder)
+    assert (tmp_path / "list.pte").read_bytes() == (tmp_path / "folder.pte").read_bytes()
+
+
+@pytest.mark.parametrize("given, message", [
+    ([("fill", ())], "the method has 1 input, the case has 0, in call 0"),
+    ([None, ("other", (1,))], "no method 'other'.*in call 1"),
+    ([None], "run no linear layer"),
+    (["fill"], r"call 0 is 'fill', expected \(method, inputs\)"),
+    ([("fill", (torch.zeros(1, dtype=torch.complex64),))], "call 0, input 0 is a tensor of torch.complex64"),
+    ([("fill", (torch.zeros(3, 3),))], "in call 0 of the calibration"),
+])
+def test_wrong_calls_are_refused(exported, tmp_path, given, message):
+    path = tmp_path / "model.pte"
+    with pytest.raises(etx.Error, match=message):
+        exported.plan(path, quantize="int4", calibrate=given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rule_is_needed(exported, tmp_path):
+    with pytest.raises(etx.Error, match="no rule rounds any"):
+        exported.plan(tmp_path / "model.pte", calibrate=calls(1))

@@ -1,11 +1,12 @@
 """Measures time and memory of `etx plan` against the number of nodes.
 
     python3 scripts/plan_scaling.py --etx build/etx [--nodes 1000 10000 100000]
-        [--shapes chain fan ...] [--limit 600]
+        [--shapes chain fan ...] [--limit 600] [--instructions]
 
 For each shape of graph it writes a YAML graph, plans it, and prints the seconds of
 the processor, the peak of resident memory, KB for each node (beyond what the smallest graph
-takes), and the exponent of time from one size to the next.
+takes), and the exponent of time from one size to the next. With --instructions, it counts
+instructions instead, under valgrind: caches and other programs do not change them.
 
   chain    each node reads the one before
   fan      all nodes read one input; a sum reads pairs of them
@@ -19,6 +20,7 @@ import argparse
 import math
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -103,6 +105,34 @@ def measure(etx: str, folder: Path, limit: float) -> tuple[float, float] | None:
     return None
 
 
+def count_instructions(etx: str, folder: Path) -> int | None:
+    """Instructions of the plan, or None if it failed."""
+    words = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}",
+             etx, "plan", str(folder), "-o", str(folder.parent / "out.pte"), "-q"]
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    return int(found[1]) if done.returncode == 0 and found else None
+
+
+def report_instructions(etx: str, shape: str, sizes: list[int]) -> None:
+    before: tuple[int, int] | None = None
+    for count in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "model"
+            folder.mkdir()
+            write_graph(shape, count, folder / "forward.yaml")
+            found = count_instructions(etx, folder)
+        if found is None:
+            print(f"{shape:8} {count:8}  failed", flush=True)
+            return
+        rest = ""
+        if before is not None:
+            exponent = math.log(found / before[1]) / math.log(count / before[0])
+            rest = f"  exponent {exponent:.3f}"
+        print(f"{shape:8} {count:8} {found / 1e6:10.1f} million instructions{rest}", flush=True)
+        before = (count, found)
+
+
 def report(etx: str, shape: str, sizes: list[int], limit: float) -> None:
     before: tuple[int, float, float] | None = None
     for count in sizes:
@@ -130,10 +160,14 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 10000, 100000])
     parser.add_argument("--shapes", nargs="+", choices=sorted(SHAPES), default=list(SHAPES))
     parser.add_argument("--limit", type=float, default=600, help="seconds for one plan")
+    parser.add_argument("--instructions", action="store_true", help="count them, with valgrind")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for shape in options.shapes:
-        report(options.etx, shape, options.nodes, options.limit)
+        if options.instructions:
+            report_instructions(options.etx, shape, options.nodes)
+        else:
+            report(options.etx, shape, options.nodes, options.limit)
     return 0
 
 

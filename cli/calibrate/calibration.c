@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/base/output_file.h"
 #include "cli/plan/diagnostic_list.h"
 #include "cli/plan/kernel_evaluator.h"
 #include "cli/run/case_run.h"
@@ -19,12 +18,12 @@ static const char layers_apart[] =
 
 static etx_status plan_module(const etx_calibration_source* source,
                               etx_ir_module* module, const char* passes,
-                              etx_output_file* output, etx_diag* diag) {
+                              etx_diag* diag) {
   const etx_export_options options = {.target = ETX_TARGET_ETX,
                                       .evaluator = etx_kernel_evaluator(),
                                       .passes = passes,
                                       .workers = source->workers};
-  const etx_sink sink = etx_output_file_sink(output);
+  const etx_sink sink = etx_durable_file_sink(source->temporary);
   etx_export_report report;
   etx_diagnostic_list list;
   etx_diagnostic_list_init(&list, false);
@@ -34,11 +33,10 @@ static etx_status plan_module(const etx_calibration_source* source,
   ETX_TRY(etx_export_kv(module, "f32", diag));
   ETX_TRY(
       etx_export_plan(module, &options, &sink, &report, &list.problems, diag));
-  return etx_output_file_finish(output);
+  return etx_durable_file_finish(source->temporary);
 }
 
-static etx_status plan(const etx_calibration_source* source,
-                       etx_output_file* output, etx_diag* diag) {
+static etx_status plan(const etx_calibration_source* source, etx_diag* diag) {
   etx_pool pool;
   etx_ir_module module;
   etx_pool_init(&pool);
@@ -47,29 +45,21 @@ static etx_status plan(const etx_calibration_source* source,
       &pool, "%s%s%s", layers_apart, source->passes == NULL ? "" : ",",
       source->passes == NULL ? "" : source->passes);
   const etx_status status =
-      passes.data == NULL
-          ? ETX_OUT_OF_MEMORY
-          : plan_module(source, &module, passes.data, output, diag);
+      passes.data == NULL ? ETX_OUT_OF_MEMORY
+                          : plan_module(source, &module, passes.data, diag);
   etx_pool_close(&pool);
   return status;
 }
 
-// The session has mapped the file, so the file itself ends at once.
-static etx_status open_session(etx_calibration* c, etx_pool* pool,
-                               etx_diag* diag) {
-  const etx_run_session_options options = {.threads =
-                                               etx_thread_pool_processors()};
-  etx_output_file* const output = etx_pool_take(pool, sizeof *output);
-  if (output == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(etx_output_file_open(output, c->source->near, diag));
-  etx_status status = plan(c->source, output, diag);
-  if (status == ETX_OK) {
-    status =
-        etx_run_session_open(&c->session, output->temporary, &options, diag);
-    c->is_open = status == ETX_OK;
-  }
-  etx_output_file_discard(output);
-  return status;
+static etx_status open_session(etx_calibration* c, etx_diag* diag) {
+  // Small models have no workers: threads would start for nothing.
+  const etx_run_session_options options = {
+      .threads = c->source->workers == NULL ? 1 : etx_thread_pool_processors()};
+  ETX_TRY(plan(c->source, diag));
+  ETX_TRY(etx_run_session_open(&c->session, c->source->temporary->temporary,
+                               &options, diag));
+  c->is_open = true;
+  return ETX_OK;
 }
 
 // ------------------------------------------------ the calls
@@ -149,7 +139,7 @@ etx_status etx_calibration_open(etx_calibration* calibration,
                          "rule rounds any: add --quantize int4, for instance");
   }
   ETX_TRY(etx_case_file_read(source->calls, pool, &c->cases, diag));
-  ETX_TRY(open_session(c, pool, diag));
+  ETX_TRY(open_session(c, diag));
   etx_layer_recorder_open(&c->recorder, c->session.file.program, MOST_BYTES,
                           source->workers, pool);
   ETX_TRY(observe_methods(c, diag));

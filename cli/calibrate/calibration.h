@@ -9,11 +9,14 @@
 #include "cli/run/case_file.h"
 #include "cli/run/run_session.h"
 #include "exporter/export.h"
+#include "exporter/host/durable_file.h"
 
 typedef struct etx_calibration_source {
   const etx_ir_module* module;  // that is planned, with its rules
   const char* calls;  // a directory with cases.json, as etx run --case reads it
-  const char* near;   // the temporary file is made beside this one
+  // For the program with float weights. Opened by the caller, who discards it
+  // after etx_calibration_open.
+  etx_durable_file* temporary;
   const char* passes;  // switched off, as etx plan takes them, or NULL
   // Reads the methods, as for the plan itself, without rules.
   etx_status (*read)(void* context, etx_ir_module* module, etx_diag* diag);

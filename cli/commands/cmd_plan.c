@@ -261,10 +261,11 @@ static etx_status plan_calibrated(plan_context* plan, etx_ir_module* module,
   if (options->calibrate == NULL) {
     return plan_into(plan, module, export_options, outputs);
   }
+  etx_output_file temporary;
   const etx_calibration_source source = {
       .module = module,
       .calls = options->calibrate,
-      .near = options->output,
+      .temporary = &temporary,
       .passes = options->passes,
       .read = read_methods,
       .progress = show_calibration,
@@ -274,8 +275,10 @@ static etx_status plan_calibrated(plan_context* plan, etx_ir_module* module,
   etx_calibration* const calibration =
       etx_pool_take(&plan->pool, sizeof *calibration);
   if (calibration == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_output_file_open(&temporary, options->output, &plan->diag));
   etx_status status =
       etx_calibration_open(calibration, &source, &plan->pool, &plan->diag);
+  etx_output_file_discard(&temporary);
   if (status == ETX_OK) {
     export_options->layer_inputs = &calibration->inputs;
     status = plan_into(plan, module, export_options, outputs);

@@ -144,10 +144,11 @@ static etx_status export_module(planner_call* plan, etx_ir_module* module,
 static etx_status export_calibrated(planner_call* plan, etx_ir_module* module,
                                     etx_export_options* options,
                                     const etx_sink* sink) {
+  etx_durable_file temporary;
   const etx_calibration_source source = {
       .module = module,
       .calls = plan->in->calls,
-      .near = plan->in->output,
+      .temporary = &temporary,
       .passes = plan->in->passes,
       .read = read_methods,
       .progress = options->progress,
@@ -157,8 +158,10 @@ static etx_status export_calibrated(planner_call* plan, etx_ir_module* module,
   etx_calibration* const calibration =
       etx_pool_take(&plan->pool, sizeof *calibration);
   if (calibration == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_durable_file_open(&temporary, plan->in->output, &plan->diag));
   etx_status status =
       etx_calibration_open(calibration, &source, &plan->pool, &plan->diag);
+  etx_durable_file_discard(&temporary);
   options->layer_inputs = &calibration->inputs;
   if (status == ETX_OK) status = export_module(plan, module, options, sink);
   etx_calibration_close(calibration);

@@ -35,9 +35,9 @@ static inline tried_floats whole_tried(tried_floats x) {
   return choose_tried(low < most, low, most);
 }
 
-static float clamp(float x, float low, float high) {
-  x = x < low ? low : x;
-  return x > high ? high : x;
+static float clamp(float x, float low, float high) {  // NaN: the lower bound
+  x = x > low ? x : low;
+  return x < high ? x : high;
 }
 
 static float sum_of(const float* group) {

@@ -92,9 +92,9 @@ static void begin_group(void* context, size_t row, size_t first,
   }
 }
 
-static float clamp(float x, float low, float high) {
-  x = x < low ? low : x;
-  return x > high ? high : x;
+static float clamp(float x, float low, float high) {  // NaN: the lower bound
+  x = x > low ? x : low;
+  return x < high ? x : high;
 }
 
 static void store_nibble(uint8_t* integers, size_t element, int q) {

@@ -126,6 +126,17 @@ static etx_status find(void* context, etx_bytes weight, size_t inner,
   return ETX_OK;
 }
 
+static etx_status check_rules(const etx_ir_module* module, etx_diag* diag) {
+  for (size_t i = 0; i < module->quantize_count; ++i) {
+    const uint32_t bits = module->quantize[i].bits;
+    if (bits == 4 || bits == 8) return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "a calibration says how weights are rounded to "
+                       "integers, and no rule rounds any: add --quantize int4, "
+                       "for instance");
+}
+
 etx_status etx_calibration_open(etx_calibration* calibration,
                                 const etx_calibration_source* source,
                                 etx_pool* pool, etx_diag* diag) {
@@ -133,12 +144,13 @@ etx_status etx_calibration_open(etx_calibration* calibration,
   memset(c, 0, sizeof *c);
   c->source = source;
   c->inputs = (etx_layer_inputs){find, c};
-  if (source->module->quantize_count == 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "a calibration says how weights are rounded, and no "
-                         "rule rounds any: add --quantize int4, for instance");
+  ETX_TRY(check_rules(source->module, diag));
+  const etx_status status =
+      etx_case_file_read(source->calls, pool, &c->cases, diag);
+  if (status != ETX_OK) {
+    etx_diag_append(diag, ", in the calibration '%s'", source->calls);
+    return status;
   }
-  ETX_TRY(etx_case_file_read(source->calls, pool, &c->cases, diag));
   ETX_TRY(open_session(c, diag));
   etx_layer_recorder_open(&c->recorder, c->session.file.program, MOST_BYTES,
                           source->workers, pool);

@@ -6,6 +6,7 @@
 #include "exporter/emit/emit_internal.h"
 #include "exporter/host/paged_memory.h"
 #include "exporter/ir/own_operators.h"
+#include "format/base/size_limits.h"
 #include "format/cache_table/cache_table.h"
 #include "format/pte_writer/pte_writer.h"
 #include "format/pte/reserved_names.h"
@@ -350,6 +351,9 @@ static etx_status emit_program(etx_emit* emit, const etx_sink* sink,
       .named_data = named.items,
       .named_data_count = named.count,
       .constant_alignment = alignment,
+      .max_tables = emit->program->target == ETX_TARGET_EXECUTORCH
+                        ? ETX_MAX_FB_TABLES
+                        : 0,
   };
   ETX_TRY(write_file(emit, &content, sink, &result.file_bytes));
   count_constants(emit, hosts, &result);

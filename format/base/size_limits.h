@@ -22,7 +22,8 @@
 // Nesting depth of the tables of a FlatBuffer: the limit of the stock verifier.
 #define ETX_MAX_FB_DEPTH 64
 
-// Number of tables in a FlatBuffer: the limit of the stock verifier.
+// Number of tables in a FlatBuffer: the limit of the stock verifier. Large files
+// may have more, with a reference to each.
 #define ETX_MAX_FB_TABLES 1000000
 
 // Methods of one program. Opening a file compares every name with every other,

@@ -216,6 +216,10 @@ void etx_fb_builder_add_ref(etx_fb_builder* builder, uint32_t id,
   note_field(builder, id);
 }
 
+uint32_t etx_fb_builder_tables(const etx_fb_builder* builder) {
+  return builder->table_count;
+}
+
 // An earlier vtable equal to the `bytes` at `vtable`, or 0.
 static etx_fb_ref find_vtable(const etx_fb_builder* b, const void* vtable,
                               size_t bytes) {
@@ -233,6 +237,7 @@ etx_fb_ref etx_fb_builder_end(etx_fb_builder* builder) {
   push_u32(builder, 0);  // the distance to the vtable, known below
   const etx_fb_ref table = here(builder);
   if (builder->is_full) return 0;
+  ++builder->table_count;
   const size_t bytes = 4 + 2 * (size_t)builder->field_count;
   ETX_ASSERT(builder->used - builder->table_end <= UINT16_MAX);
   vtable[0] = (uint16_t)bytes;

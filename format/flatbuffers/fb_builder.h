@@ -47,6 +47,7 @@ typedef struct etx_fb_builder {
   size_t table_end;      // `used` when the open table was started
   uint32_t field_count;  // one past the largest id of the open table
   etx_fb_ref fields[ETX_FB_MAX_FIELDS];  // of the open table, by id
+  uint32_t table_count;                  // that were ended
   uint32_t vtable_count;
   etx_fb_ref vtables[ETX_FB_SHARED_VTABLES];
 } etx_fb_builder;
@@ -58,6 +59,9 @@ void etx_fb_builder_init_counting(etx_fb_builder* builder);
 
 // The largest number of bytes that were in use, with padding.
 size_t etx_fb_builder_peak(const etx_fb_builder* builder);
+
+// The number of tables so far.
+uint32_t etx_fb_builder_tables(const etx_fb_builder* builder);
 
 // Writes a string with its NUL.
 etx_fb_ref etx_fb_builder_string(etx_fb_builder* builder, etx_text text);

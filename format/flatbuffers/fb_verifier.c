@@ -354,6 +354,14 @@ static etx_status check_head(verifier* v) {
   return ETX_OK;
 }
 
+// The work stays linear in the size of the buffer. Only tables that several
+// references share can be more than this.
+static uint32_t default_tables(uint32_t buffer_bytes) {
+  enum { LEAST_BYTES = 8 };  // of a table and the reference to it
+  const uint32_t tables = buffer_bytes / LEAST_BYTES;
+  return tables < ETX_MAX_FB_TABLES ? ETX_MAX_FB_TABLES : tables;
+}
+
 etx_status etx_fb_verify(const etx_fb_buffer* buffer,
                          const etx_fb_schema* schema, uint32_t max_tables,
                          etx_diag* diag) {
@@ -361,7 +369,7 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   v.fb = *buffer;
   v.schema = schema;
   v.diag = diag;
-  v.max_tables = max_tables == 0 ? ETX_MAX_FB_TABLES : max_tables;
+  v.max_tables = max_tables == 0 ? default_tables(buffer->size) : max_tables;
   v.tables_left = v.max_tables;
   for (size_t i = 0; i < CACHED_LAYOUTS; ++i) v.layouts[i].key = NO_KEY;
   v.top = v.frames;

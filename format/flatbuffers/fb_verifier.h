@@ -61,7 +61,8 @@ typedef struct etx_fb_schema {
 } etx_fb_schema;
 
 // Verifies all of `buffer` that `schema` describes. `max_tables` 0 means
-// ETX_MAX_FB_TABLES.
+// ETX_MAX_FB_TABLES, or more if the buffer is so large that it can have more
+// tables of its own.
 ETX_MUST_USE etx_status etx_fb_verify(const etx_fb_buffer* buffer,
                                       const etx_fb_schema* schema,
                                       uint32_t max_tables, etx_diag* diag);

@@ -22,7 +22,7 @@
 typedef struct etx_pte_limits {
   uint64_t max_file_bytes;    // 0: no limit
   uint64_t max_arena_bytes;   // of one arena of one method; 0: no limit
-  uint32_t max_tables;        // FlatBuffers tables; 0: ETX_MAX_FB_TABLES
+  uint32_t max_tables;        // FlatBuffers tables; 0: see etx_fb_verify
   uint32_t max_instructions;  // of one method; 0: no limit
   // True: errors of the plan alone (offsets, sizes, arenas, layout) are
   // ETX_BAD_PLAN, and only a damaged structure is ETX_BAD_FILE. False: both are

@@ -229,6 +229,7 @@ typedef struct etx_pte_content {
   uint32_t constant_alignment;
   const etx_bytes* delegate_data;  // kept in the FlatBuffer
   size_t delegate_data_count;      // of delegate_data
+  uint32_t max_tables;  // that the readers of the file accept; 0: any number
 } etx_pte_content;
 
 #endif

@@ -393,6 +393,13 @@ etx_status etx_pte_write(const etx_pte_content* content, etx_bytes_mut work,
                          "working memory",
                          work.size);
   }
+  const uint32_t tables = etx_fb_builder_tables(&b);
+  if (content->max_tables != 0 && tables > content->max_tables) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "the program has %u FlatBuffers tables, and the stock "
+                         "verifier accepts at most %u",
+                         (uint64_t)tables, (uint64_t)content->max_tables);
+  }
   const etx_status status = put_file(content, &where, program, sink);
   if (status == ETX_OK) return status;
   return etx_diag_fail(diag, status, "the program could not be written: %s",

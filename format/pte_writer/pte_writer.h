@@ -16,7 +16,8 @@ ETX_MUST_USE etx_status etx_pte_write_needed(const etx_pte_content* content,
                                              size_t* out_bytes);
 
 // Writes the whole file to `sink`, front to back. `work` is at least the
-// needed size and aligned to 16; its contents are lost.
+// needed size and aligned to 16; its contents are lost. ETX_UNSUPPORTED, and
+// nothing is written: there are more tables than `content` allows.
 ETX_MUST_USE etx_status etx_pte_write(const etx_pte_content* content,
                                       etx_bytes_mut work, const etx_sink* sink,
                                       etx_diag* diag);

@@ -1,5 +1,7 @@
 #include "tests/format/fixtures/format_test.h"
 
+#include <stdlib.h>
+
 #include "format/base/size_limits.h"
 #include "format/flatbuffers/fb_builder.h"
 #include "format/flatbuffers/fb_verifier.h"
@@ -684,6 +686,36 @@ static void shared_tables_cannot_cause_endless_work(void** state) {
   assert_says(&diag, "there are more than 1000000 tables");
 }
 
+// Verifies a root with a list of `count` tables without fields: each a table of
+// its own, which takes 8 bytes with its reference, or all the same one.
+static etx_status verify_list(size_t count, bool is_shared, etx_diag* diag) {
+  const size_t bytes = count * 12 + 128;  // with the stack of references
+  built it;
+  etx_bytes_mut space = {malloc(bytes), bytes};
+  assert_non_null(space.data);
+  etx_fb_builder_init(&it.b, space);
+  const size_t refs = etx_fb_builder_reserve_refs(&it.b, count);
+  etx_fb_ref ref = node_of(&it, TEXT, 0);
+  for (size_t i = 0; i < count; ++i) {
+    etx_fb_builder_set_ref(&it.b, refs, i, ref);
+    if (!is_shared && i + 1 < count) ref = node_of(&it, TEXT, 0);
+  }
+  const etx_fb_ref list = etx_fb_builder_table_vector(&it.b, refs, count);
+  const etx_status status = verify(&it, node_of(&it, CHILDREN, list), 0, diag);
+  free(space.data);
+  return status;
+}
+
+static void large_buffers_may_have_more_tables(void** state) {
+  etx_diag diag;
+  (void)state;
+  assert_ok(verify_list(1200000, false, &diag));
+  assert_int_equal(verify_list(1200000, true, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "there are more than 1000000 tables");
+  assert_int_equal(verify_list(3000000, true, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "there are more than 1500005 tables");
+}
+
 // Files of newer versions may have fields that this schema does not know.
 static void fields_that_the_schema_does_not_know_are_skipped(void** state) {
   built it;
@@ -726,6 +758,7 @@ int main(void) {
       cmocka_unit_test(a_message_says_what_the_head_has),
       cmocka_unit_test(a_buffer_has_at_most_2_gigabytes),
       cmocka_unit_test(shared_tables_cannot_cause_endless_work),
+      cmocka_unit_test(large_buffers_may_have_more_tables),
       cmocka_unit_test(fields_that_the_schema_does_not_know_are_skipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

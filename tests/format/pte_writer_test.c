@@ -210,6 +210,36 @@ static void writing_ends_when_the_sink_fails(void** state) {
   free(work.data);
 }
 
+static void more_tables_than_readers_accept_are_not_written(void** state) {
+  etx_pte_content content = *sample_content();
+  size_t needed = 0, written = 0;
+  const etx_sink sink = {count_bytes, &written};
+  etx_diag diag;
+  (void)state;
+  assert_ok(etx_pte_write_needed(&content, &needed));
+  const etx_bytes_mut work = {malloc(needed), needed};
+  etx_status status = ETX_UNSUPPORTED;
+  while (status != ETX_OK) {
+    etx_diag_init(&diag);
+    ++content.max_tables;
+    status = etx_pte_write(&content, work, &sink, &diag);
+    if (status == ETX_OK) continue;
+    assert_int_equal(status, ETX_UNSUPPORTED);
+    assert_says(&diag, "the stock verifier accepts at most");
+    assert_int_equal(written, 0);
+  }
+  free(work.data);
+  // The verifier counts as many.
+  etx_pte pte;
+  const etx_pte_limits enough = {.max_tables = content.max_tables};
+  const etx_pte_limits fewer = {.max_tables = content.max_tables - 1};
+  const etx_bytes_mut file = sample_write(&content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), &enough, &diag));
+  assert_int_equal(etx_pte_open(&pte, sample_view(file), &fewer, &diag),
+                   ETX_BAD_FILE);
+  sample_release(file);
+}
+
 static void offsets_of_more_than_32_bits_are_kept(void** state) {
   etx_pte_value value = {.kind = ETX_PTE_TENSOR};
   static const int32_t size[] = {0};
@@ -255,6 +285,7 @@ int main(void) {
       cmocka_unit_test(the_same_content_gives_the_same_bytes),
       cmocka_unit_test(the_stated_memory_is_enough_and_little_more_than_needed),
       cmocka_unit_test(writing_ends_when_the_sink_fails),
+      cmocka_unit_test(more_tables_than_readers_accept_are_not_written),
       cmocka_unit_test(offsets_of_more_than_32_bits_are_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

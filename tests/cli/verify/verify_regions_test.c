@@ -24,6 +24,7 @@
 #include "tests/cli/verify/program_copy.h"
 #include "tests/cli/verify/shadow_regions.h"
 #include "tests/format/fixtures/sample_program.h"
+#include "tests/support/test_random.h"
 
 #define ETX ETX_BINARY "/etx"
 
@@ -33,8 +34,8 @@ enum {
   PATH_BYTES = 256,
   MOST_STEPS = 128,
   ORDERS = 8,
-  PLAN_CHANGES = 200,    // of each model
-  SCHEDULE_CHANGES = 60  // the same
+  PLAN_CHANGES = TEST_ROUNDS(200),    // of each model
+  SCHEDULE_CHANGES = TEST_ROUNDS(60)  // the same
 };
 
 static etx_diag diag;
@@ -387,11 +388,11 @@ static void hundreds_of_each_kind_were_tested(void** state) {
   (void)state;
   print_count("plans", &plan_changes);
   print_count("schedules", &schedule_changes);
-  assert_true(plan_changes.shared >= 300);
-  assert_true(plan_changes.tried - plan_changes.shared >= 50);
-  assert_true(plan_changes.order_only >= 10);
-  assert_true(schedule_changes.shared >= 150);
-  assert_true(schedule_changes.order_only >= 100);
+  assert_true(plan_changes.shared >= TEST_ROUNDS(300));
+  assert_true(plan_changes.tried - plan_changes.shared >= TEST_ROUNDS(50));
+  assert_true(plan_changes.order_only >= TEST_ROUNDS(10));
+  assert_true(schedule_changes.shared >= TEST_ROUNDS(150));
+  assert_true(schedule_changes.order_only >= TEST_ROUNDS(100));
 }
 
 // ---- the rest ----

@@ -63,11 +63,18 @@ static etx_status refuse_read(const dataflow* f, uint32_t value,
       (uint64_t)f->m->steps[at].index);
 }
 
+// True if the content of a value can outlive a call. One that is never written
+// itself and takes over headers has none: before the first one it is at its
+// planned range, which is not among its possible ranges.
+static bool may_keep_content(const etx_verify_value* v) {
+  return v->storage == ETX_VERIFY_STORAGE_PLANNED &&
+         (!v->is_rebound || v->is_written);
+}
+
 static etx_status check_read(dataflow* f, uint32_t value, const char* reader) {
   if (etx_verify_value_is_valid(&f->valid, value)) return ETX_OK;
   const etx_verify_value* const v = &f->m->values[value];
-  if (f->discovers && v->storage == ETX_VERIFY_STORAGE_PLANNED &&
-      !f->was_written[value]) {
+  if (f->discovers && may_keep_content(v) && !f->was_written[value]) {
     f->m->values[value].is_state = true;
     etx_verify_value_set_valid(&f->valid, value);
     return ETX_OK;
@@ -131,6 +138,12 @@ static etx_status run_step(dataflow* f, size_t step) {
   for (size_t i = 0; i < e->write_count; ++i) {
     write_value(f, e->writes[i].value, step);
   }
+  for (size_t i = 1; i < e->write_count; ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      etx_verify_value_spoil(&f->valid, e->writes[i].value, e->writes[k].value,
+                             step);
+    }
+  }
   if (e->rebound != ETX_VERIFY_NONE) {
     etx_verify_value_rebind(&f->valid, e->rebound, e->rebound_from);
   }
@@ -147,7 +160,7 @@ static etx_status run_step(dataflow* f, size_t step) {
 // without a name.
 static void find_states(dataflow* f) {
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
-    if (f->m->values[v].storage != ETX_VERIFY_STORAGE_PLANNED) continue;
+    if (!may_keep_content(&f->m->values[v])) continue;
     const etx_pte_tensor tensor = etx_pte_value_at(&f->m->plan, v).as.tensor;
     f->m->values[v].is_state =
         tensor.name.size > 0 ||

@@ -301,14 +301,18 @@ static void guess_call(const etx_verify_method* m, size_t index,
   }
 }
 
+static bool is_tensor_list(const etx_verify_method* m, int32_t value) {
+  const etx_pte_kind kind = etx_pte_value_kind(&m->plan, (size_t)value);
+  return kind == ETX_PTE_TENSOR_LIST || kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
+}
+
 static etx_status read_move(const etx_verify_method* m, size_t index,
                             etx_verify_effects* effects) {
   const etx_pte_instruction* const move = &m->steps[index].instruction;
   const etx_verify_storage_kind from = m->values[move->index].storage;
   const etx_verify_storage_kind to = m->values[move->target].storage;
   if (from == ETX_VERIFY_STORAGE_NONE && to == ETX_VERIFY_STORAGE_NONE) {
-    const etx_pte_kind kind = etx_pte_value_kind(&m->plan, (size_t)move->index);
-    if (kind != ETX_PTE_TENSOR_LIST && kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
+    if (!is_tensor_list(m, move->index) && !is_tensor_list(m, move->target)) {
       return ETX_OK;
     }
   } else if (from != ETX_VERIFY_STORAGE_NONE && to != ETX_VERIFY_STORAGE_NONE) {

@@ -54,7 +54,8 @@ typedef struct etx_verify_value {
   uint32_t first_part;     // the values that it is made of, by the blob:
   uint32_t part_count;     // positions in etx_verify_method.parts
   uint32_t header_of;      // 1 + the only value whose header it takes over
-                           // (et_view, a move); 0: none or several
+                           // (et_view, a move); 0: none or several, or it is
+                           // written before it takes over one
   bool is_rebound;         // some instruction gives it another header
   bool is_written;         // some instruction, or the caller, writes it
   bool is_changed;         // some instruction changes it in place

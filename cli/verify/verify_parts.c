@@ -110,6 +110,7 @@ typedef struct part_finder {
   bool* is_used;      // by value: an earlier step reads, writes or makes it
   bool* is_begun;     // by value: its first part is known
   bool* is_followed;  // by part: the part behind it is known
+  bool* varies;       // by value: a number that may change at run time
 } part_finder;
 
 static void note_uses(part_finder* f) {
@@ -150,15 +151,16 @@ static etx_status check_address(const part_finder* f, uint32_t value,
                            (uint64_t)value);
 }
 
-// Where a view starts in what it shows, in bytes, at the upper bounds.
+// Where a view starts in what it shows, in bytes, at the upper bounds. A number
+// that changes gives no address.
 static uint64_t start_in_base(const part_finder* f,
                               const etx_verify_step* step) {
   if (step->op->id != ETX_OP_part_view_default) return 0;
-  const etx_pte_value number =
-      etx_pte_value_at(&f->m->plan, (size_t)step->instruction.arguments[1]);
+  const size_t start = (size_t)step->instruction.arguments[1];
+  const etx_pte_value number = etx_pte_value_at(&f->m->plan, start);
   const etx_pte_tensor shown =
       etx_pte_value_at(&f->m->plan, f->effects.rebound).as.tensor;
-  return number.kind == ETX_PTE_INT
+  return number.kind == ETX_PTE_INT && !f->varies[start]
              ? (uint64_t)number.as.integer * etx_dtype_bytes(shown.dtype)
              : UINT64_MAX;
 }
@@ -212,6 +214,7 @@ etx_status etx_verify_find_parts(etx_verify_method* m) {
     return ETX_OUT_OF_MEMORY;
   }
   ETX_TRY(etx_verify_effects_init(&f.effects, m));
+  ETX_TRY(etx_verify_find_varying(m, &f.varies));
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_op* const op = m->steps[s].op;
     etx_verify_effects_again(m, s, &f.effects);

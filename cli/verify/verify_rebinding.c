@@ -26,6 +26,8 @@ typedef struct rebinding {
   bool* is_part;   // by value: some instruction makes it a part of a chain
   bool* is_loose;  // by value: it can be anywhere in its ranges, because the
                    // place of a part depends on sizes
+  bool* has_row;   // by value: a view row names it
+  bool* varies;    // by value: a number that may change at run time
   bool changed;
 } rebinding;
 
@@ -54,20 +56,6 @@ static etx_status mark(rebinding* r, etx_verify_effects* effects) {
     }
   }
   return ETX_OK;
-}
-
-// True if this number may change: an input, or what some instruction writes.
-static bool is_computed(const rebinding* r, uint32_t value) {
-  for (size_t i = 0; i < etx_pte_input_count(&r->m->plan); ++i) {
-    if ((uint32_t)etx_pte_input_at(&r->m->plan, i) == value) return true;
-  }
-  for (size_t s = 0; s < r->m->step_count; ++s) {
-    const etx_verify_step* const step = &r->m->steps[s];
-    if (step->op == NULL || step->op->result != ETX_RESULT_SCALAR) continue;
-    const size_t last = step->instruction.argument_count - 1;
-    if ((uint32_t)step->instruction.arguments[last] == value) return true;
-  }
-  return false;
 }
 
 static etx_status add_range(rebinding* r, uint32_t value,
@@ -121,7 +109,7 @@ static bool is_loose_part(const rebinding* r, const etx_verify_step* step) {
   if (step->op == NULL) return false;
   return step->op->id == ETX_OP_part_after_default ||
          (step->op->id == ETX_OP_part_view_default &&
-          is_computed(r, (uint32_t)step->instruction.arguments[1]));
+          r->varies[step->instruction.arguments[1]]);
 }
 
 // Adds the possible ranges of `from` to those of `to`.
@@ -170,6 +158,81 @@ static void add_own(rebinding* r) {
   }
 }
 
+// A value that is a view by its row takes over headers of views of the same
+// tensor alone: it is valid when that tensor is.
+static etx_status check_parent(const rebinding* r, uint32_t to, uint32_t from) {
+  const uint32_t top = r->m->values[to].top;
+  if (top == to || r->m->values[from].top == top) return ETX_OK;
+  return etx_verify_refuse(r->m,
+                           "value '%u' is a view of value '%u' by its row, but "
+                           "takes over the header of value '%u'",
+                           (uint64_t)to, (uint64_t)top, (uint64_t)from);
+}
+
+// ---- writes without a header ----
+
+static bool has(const uint64_t* set, uint32_t item) {
+  return (set[item / 64] >> item % 64 & 1) != 0;
+}
+
+// `bare`: lists of values that some path has given no header yet. A value that
+// is written then, at its own address or at that of an earlier call, is no view
+// of what it takes over.
+static void run_bare(const rebinding* r, etx_verify_effects* effects,
+                     size_t step, uint64_t* bare) {
+  etx_verify_effects_again(r->m, step, effects);
+  for (size_t i = 0; i < effects->write_count; ++i) {
+    const uint32_t value = effects->writes[i].value;
+    if (r->lists[value] == 0 || !has(bare, r->lists[value] - 1)) continue;
+    r->m->values[value].header_of = 0;
+  }
+  if (effects->rebound == ETX_VERIFY_NONE) return;
+  const uint32_t list = r->lists[effects->rebound] - 1;
+  bare[list / 64] &= ~(UINT64_C(1) << list % 64);
+}
+
+// Adds what is bare at the end of a block to what is at the start of another
+// one. True if that changed it.
+static bool flow_bare(uint64_t* start, const uint64_t* end, size_t words) {
+  uint64_t news = 0;
+  for (size_t i = 0; i < words; ++i) {
+    news |= end[i] & ~start[i];
+    start[i] |= end[i];
+  }
+  return news != 0;
+}
+
+static etx_status find_bare_writes(const rebinding* r,
+                                   etx_verify_effects* effects) {
+  etx_verify_method* const m = r->m;
+  const size_t words = r->count / 64 + 1;
+  etx_verify_basic_blocks blocks;
+  ETX_TRY(etx_verify_find_basic_blocks(m, &blocks));
+  uint64_t* const starts = etx_verify_arena_take(
+      m->memory, (blocks.count + 1) * words, sizeof *starts);
+  uint64_t* const bare = etx_verify_arena_take(m->memory, words, sizeof *bare);
+  if (starts == NULL || bare == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < words; ++i) starts[i] = UINT64_MAX;
+  for (bool is_news = true; is_news;) {
+    is_news = false;
+    for (uint32_t b = 0; b < blocks.count; ++b) {
+      for (size_t i = 0; i < words; ++i) bare[i] = starts[b * words + i];
+      for (uint32_t s = blocks.first[b]; s < blocks.first[b + 1]; ++s) {
+        run_bare(r, effects, s, bare);
+      }
+      etx_verify_ways ways;
+      etx_verify_successors(m, &blocks, b, &ways);
+      for (size_t i = 0; i < ways.count; ++i) {
+        is_news |= flow_bare(starts + ways.next[i] * words, bare, words);
+      }
+    }
+  }
+  for (size_t i = 0; i < etx_pte_input_count(&m->plan); ++i) {
+    m->values[etx_pte_input_at(&m->plan, i)].header_of = 0;
+  }
+  return ETX_OK;
+}
+
 static etx_status find_fixed_point(rebinding* r, etx_verify_effects* effects) {
   r->changed = true;
   for (size_t round = 0; r->changed; ++round) {
@@ -183,6 +246,7 @@ static etx_status find_fixed_point(rebinding* r, etx_verify_effects* effects) {
     for (size_t s = 0; s < r->m->step_count; ++s) {
       etx_verify_effects_again(r->m, s, effects);
       if (effects->rebound == ETX_VERIFY_NONE) continue;
+      ETX_TRY(check_parent(r, effects->rebound, effects->rebound_from));
       ETX_TRY(propagate(r, s, effects->rebound, effects->rebound_from));
     }
   }
@@ -199,13 +263,41 @@ static bool is_in_part(const rebinding* r, uint32_t value) {
   return false;
 }
 
+static void mark_rows(const rebinding* r) {
+  const etx_verify_method* const m = r->m;
+  if (m->blob_method == SIZE_MAX) return;
+  for (size_t i = 0; i < etx_blob_view_count(m->blob, m->blob_method); ++i) {
+    const etx_blob_view row = etx_blob_view_at(m->blob, m->blob_method, i);
+    r->has_row[row.value] = r->has_row[row.base] = true;
+  }
+}
+
+// What a view row says about a value has to be true of each header: they are at
+// the planned address and have all planned bytes.
+static etx_status check_row(const rebinding* r, uint32_t value) {
+  const etx_verify_value* const v = &r->m->values[value];
+  const header_list* const list = &r->headers[r->lists[value] - 1];
+  for (uint32_t i = 0; i < list->count; ++i) {
+    if (list->ranges[i].start == v->range.start && !r->is_loose[value] &&
+        list->ranges[i].end >= v->range.end) {
+      continue;
+    }
+    return etx_verify_refuse(r->m,
+                             "value '%u' has a view row, but takes over the "
+                             "header of a value with other bytes",
+                             (uint64_t)value);
+  }
+  return ETX_OK;
+}
+
 // In a file of etx a planned view has the address of the tensor that it shows.
 // That of a part, which depends on sizes, is compared in verify_parts.c.
 static etx_status check_planned(const rebinding* r, uint32_t value) {
   const etx_verify_value* const v = &r->m->values[value];
   const header_list* const list = &r->headers[r->lists[value] - 1];
-  if (r->m->blob == NULL || v->storage != ETX_VERIFY_STORAGE_PLANNED)
-    return ETX_OK;
+  if (r->m->blob == NULL) return ETX_OK;
+  if (r->has_row[value]) return check_row(r, value);
+  if (v->storage != ETX_VERIFY_STORAGE_PLANNED) return ETX_OK;
   for (uint32_t i = 0; i < list->count; ++i) {
     if (list->ranges[i].start == v->range.start) continue;
     if (etx_verify_contains(list->ranges[i], v->range) &&
@@ -248,17 +340,22 @@ etx_status etx_verify_find_rebinding(etx_verify_method* m) {
   etx_verify_effects effects;
   rebinding r = {.m = m};
   ETX_TRY(etx_verify_effects_init(&effects, m));
+  ETX_TRY(etx_verify_find_varying(m, &r.varies));
   r.lists = etx_verify_arena_take(m->memory, m->value_count, sizeof *r.lists);
   r.is_part = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
   r.is_loose = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
-  if (r.lists == NULL || r.is_part == NULL || r.is_loose == NULL) {
+  r.has_row = etx_verify_arena_take(m->memory, m->value_count, sizeof(bool));
+  if (r.lists == NULL || r.is_part == NULL || r.is_loose == NULL ||
+      r.has_row == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
+  mark_rows(&r);
   ETX_TRY(mark(&r, &effects));
   if (r.count == 0) return ETX_OK;
   r.headers = etx_verify_arena_take(m->memory, r.count, sizeof *r.headers);
   if (r.headers == NULL) return ETX_OUT_OF_MEMORY;
   add_own(&r);
   ETX_TRY(find_fixed_point(&r, &effects));
-  return store(&r);
+  ETX_TRY(store(&r));
+  return find_bare_writes(&r, &effects);
 }

@@ -12,10 +12,13 @@ enum { MAX_NESTING = 64 };
 // A stock file does not name the parents of views. So a value that no
 // instruction writes is valid if all its bytes lie in another valid value. The
 // exception is a state: its content changes only through another state, or
-// through a value that an instruction changes in place.
+// through a value that an instruction changes in place. A value that takes over
+// headers shows no other one: it may be at another of its possible ranges, be a
+// constant, or have fewer bytes than the range.
 static bool may_be_view_of(const etx_verify_valid_values* valid, uint32_t value,
                            uint32_t other) {
   const etx_verify_value* const shown = &valid->m->values[other];
+  if (shown->is_rebound) return false;
   return !valid->m->values[value].is_state || shown->is_state ||
          shown->is_changed;
 }
@@ -78,7 +81,7 @@ static bool is_valid_within(const etx_verify_valid_values* valid,
       etx_verify_interval_tree_has(&valid->intervals, top, s->range);
   if (!is_valid && valid->m->blob == NULL)
     is_valid = is_inside_another(valid, top);
-  if (!is_valid && s->depth > 0) {
+  if (!is_valid && s->depth > 0 && !v->is_rebound) {
     --s->depth;
     is_valid = are_parts_valid(valid, v, s);
     ++s->depth;
@@ -92,6 +95,11 @@ bool etx_verify_value_is_valid(const etx_verify_valid_values* valid,
   const etx_verify_value* const v = &valid->m->values[value];
   search s = {v->range, MAX_NESTING, valid->m->value_count};
   if (!v->is_rebound && v->range.start == v->range.end) return true;
+  // A view by its row has to have taken over a header, too.
+  if (v->is_rebound && v->top != value &&
+      !etx_verify_interval_tree_has(&valid->intervals, value, v->range)) {
+    return false;
+  }
   return is_valid_within(valid, value, &s);
 }
 
@@ -165,18 +173,57 @@ static void invalidate_overlapping(etx_verify_valid_values* valid,
   }
 }
 
+// A value that takes over headers is valid as a whole or not at all, so a write
+// of a view of it says too little.
+static void make_valid(etx_verify_valid_values* valid, uint32_t value) {
+  const etx_verify_value* const v = &valid->m->values[value];
+  if (valid->m->values[v->top].is_rebound && v->top != value) return;
+  etx_verify_interval_tree_add(&valid->intervals, v->top, v->range);
+}
+
 void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
                             size_t step) {
   const etx_verify_value* const v = &valid->m->values[value];
-  etx_verify_interval_tree_add(&valid->intervals, v->top, v->range);
+  make_valid(valid, value);
   invalidate_overlapping(valid, value, step);
   valid->written_at[v->top] = (uint32_t)step + 1;
 }
 
+// Invalidates the bytes of one range of two results. The pieces of a view are
+// those of its outermost parent.
+static void spoil_range(etx_verify_valid_values* valid, uint32_t a, uint32_t b,
+                        size_t step, etx_verify_range range) {
+  size_t piece = etx_verify_interval_tree_next(&valid->intervals, range, 0);
+  for (; piece != SIZE_MAX; piece = etx_verify_interval_tree_next(
+                                &valid->intervals, range, piece + 1)) {
+    const uint32_t owner = valid->intervals.pieces[piece].owner;
+    if (owner != valid->m->values[a].top && owner != valid->m->values[b].top) {
+      continue;
+    }
+    etx_verify_interval_tree_remove_one(&valid->intervals, piece);
+    note_overwriter(valid, owner, a, step);
+  }
+}
+
+void etx_verify_value_spoil(etx_verify_valid_values* valid, uint32_t a,
+                            uint32_t b, size_t step) {
+  const etx_verify_method* const m = valid->m;
+  if (etx_verify_are_disjoint_parts(m, a, b)) return;
+  for (uint32_t i = 0; i < m->values[a].range_count; ++i) {
+    for (uint32_t k = 0; k < m->values[b].range_count; ++k) {
+      const etx_verify_range x = etx_verify_address_range(m, a, i);
+      const etx_verify_range y = etx_verify_address_range(m, b, k);
+      if (!etx_verify_overlap(x, y)) continue;
+      spoil_range(valid, a, b, step,
+                  (etx_verify_range){x.start > y.start ? x.start : y.start,
+                                     x.end < y.end ? x.end : y.end});
+    }
+  }
+}
+
 void etx_verify_value_set_valid(etx_verify_valid_values* valid,
                                 uint32_t value) {
-  const etx_verify_value* const v = &valid->m->values[value];
-  etx_verify_interval_tree_add(&valid->intervals, v->top, v->range);
+  make_valid(valid, value);
 }
 
 void etx_verify_value_rebind(etx_verify_valid_values* valid, uint32_t value,

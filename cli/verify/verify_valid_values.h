@@ -38,6 +38,11 @@ void etx_verify_value_set_valid(etx_verify_valid_values* valid, uint32_t value);
 void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
                             size_t step);
 
+// `step` has written two results: where they share bytes, both become invalid,
+// though one is a view of the other.
+void etx_verify_value_spoil(etx_verify_valid_values* valid, uint32_t a,
+                            uint32_t b, size_t step);
+
 // `value` takes over the header of `from`, and becomes valid if `from` is.
 void etx_verify_value_rebind(etx_verify_valid_values* valid, uint32_t value,
                              uint32_t from);

@@ -110,6 +110,38 @@ static void a_part_of_a_part_may_be_anywhere_too(void** state) {
   accept(j.p);
 }
 
+// The number in the file is where the rows are planned, but an instruction or
+// the caller may set another one.
+static void rows_at_a_number_that_changes_are_not_planned(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    const joined j = start_joined();
+    const int two = test_int(j.p, 2), four = test_int(j.p, 4);
+    const int sizes = test_ints(j.p, ARGS(test_int(j.p, 2)));
+    const int rows = test_scratch(j.p, F32, SIZES(2), 40);
+    const int y = test_scratch(j.p, F32, SIZES(2), 64);
+    if (kind == 1) {
+      test_call(j.p, "executorch_prim::floordiv", "Scalar",
+                ARGS(four, two, two));
+    }
+    if (kind == 2) test_input(j.p, two, "n");
+    part_after(&j, j.none, j.first);
+    part_after(&j, j.first, j.second);
+    relu(j.p, j.y, j.second);
+    test_call(j.p, "etx::part_view", "default",
+              ARGS(j.second, two, sizes, rows));
+    relu(j.p, j.x, j.first);
+    relu(j.p, rows, y);
+    cat(&j, j.first, j.second);
+    test_output(j.p, y, "y");
+    if (kind == 0) {
+      accept(j.p);
+    } else {
+      refuse(j.p, "is planned at another address");
+    }
+  }
+}
+
 // A part that starts at a computed number, and two rows of it.
 static void rows_of_a_part_with_a_computed_start_may_be_anywhere(void** state) {
   (void)state;
@@ -577,6 +609,7 @@ int main(void) {
       cmocka_unit_test(parts_may_be_computed_in_any_order),
       cmocka_unit_test(views_of_parts_are_as_disjoint_as_the_parts),
       cmocka_unit_test(a_part_of_a_part_may_be_anywhere_too),
+      cmocka_unit_test(rows_at_a_number_that_changes_are_not_planned),
       cmocka_unit_test(rows_of_a_part_with_a_computed_start_may_be_anywhere),
       cmocka_unit_test(two_parts_at_one_place_may_overlap),
       cmocka_unit_test(a_part_behind_a_later_part_may_be_anywhere),

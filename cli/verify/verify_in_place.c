@@ -2,13 +2,38 @@
 //
 // A kernel may write before it has read everything. So an output may share
 // bytes with an argument only where the operator's schema allows an in-place
-// update, and then all bytes. A copy of a tensor onto itself is harmless: it is
-// accepted in files of other exporters, and refused in files of etx, which
-// removes such copies.
+// update, and then all bytes, with the elements in the same order. A copy of a
+// tensor onto itself is harmless: it is accepted in files of other exporters,
+// and refused in files of etx, which removes such copies.
 
 #include "cli/verify/verify_internal.h"
 
-// True if the sizes are equal apart from leading dimensions of size 1.
+// The dimensions with more than one element, in the order of memory. `shift` is
+// added to each.
+typedef struct memory_order {
+  size_t dims[ETX_MAX_RANK];
+  size_t count;
+} memory_order;
+
+static memory_order order_of(const etx_pte_tensor* tensor, size_t shift) {
+  memory_order order = {.count = 0};
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    const size_t dim = tensor->dim_order[i];
+    if (tensor->sizes[dim] != 1) order.dims[order.count++] = dim + shift;
+  }
+  return order;
+}
+
+static bool is_in_order(const etx_pte_tensor* tensor) {
+  const memory_order order = order_of(tensor, 0);
+  for (size_t i = 1; i < order.count; ++i) {
+    if (order.dims[i - 1] > order.dims[i]) return false;
+  }
+  return true;
+}
+
+// True if the sizes are equal apart from leading dimensions of size 1, and the
+// elements have one order in memory.
 static bool same_elements(const etx_pte_tensor* a, const etx_pte_tensor* b) {
   const etx_pte_tensor* const longer = a->rank >= b->rank ? a : b;
   const etx_pte_tensor* const shorter = a->rank >= b->rank ? b : a;
@@ -16,7 +41,11 @@ static bool same_elements(const etx_pte_tensor* a, const etx_pte_tensor* b) {
   for (size_t i = 0; i < longer->rank; ++i) {
     const int32_t other = i < more ? 1 : shorter->sizes[i - more];
     if (longer->sizes[i] != other) return false;
-    if (more == 0 && a->dim_order[i] != b->dim_order[i]) return false;
+  }
+  const memory_order x = order_of(longer, 0);
+  const memory_order y = order_of(shorter, more);
+  for (size_t i = 0; i < x.count; ++i) {
+    if (x.dims[i] != y.dims[i]) return false;
   }
   return etx_dtype_bytes(a->dtype) == etx_dtype_bytes(b->dtype);
 }
@@ -64,7 +93,9 @@ static bool may_share(const etx_verify_method* m, const etx_op* op,
   const etx_pte_tensor a = etx_pte_value_at(&m->plan, read->value).as.tensor;
   const etx_pte_tensor b = etx_pte_value_at(&m->plan, written).as.tensor;
   if (!same_or_disjoint(m, read->value, written)) return false;
-  if (is_copy(op->id) && a.dtype == b.dtype) return true;
+  if (is_copy(op->id) && a.dtype == b.dtype) {
+    return same_elements(&a, &b) || (is_in_order(&a) && is_in_order(&b));
+  }
   if (op->in_place == ETX_IN_PLACE_ELEMENTWISE) return same_elements(&a, &b);
   return op->in_place == ETX_IN_PLACE_SELF && read->is_first;
 }

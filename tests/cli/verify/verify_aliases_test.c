@@ -181,6 +181,63 @@ static void a_view_has_the_bytes_of_what_it_shows(void** state) {
   }
 }
 
+// ---- orders of dimensions ----
+
+// Rows of the first tensor are columns of the second one in memory.
+static void what_is_in_place_has_one_order_of_dimensions(void** state) {
+  static const uint8_t rows[] = {0, 1}, columns[] = {1, 0};
+  static const uint8_t deep_rows[] = {0, 1, 2}, deep_columns[] = {0, 2, 1};
+  (void)state;
+  for (int kind = 0; kind < 6; ++kind) {
+    const bool is_copy = kind % 2 == 0;
+    const bool is_deep = kind >= 2;
+    test_program* const p = stock(96);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(2, 4)), "x");
+    const int a = test_scratch(p, F32, SIZES(2, 4), 0);
+    const int b = is_deep ? test_scratch(p, F32, SIZES(1, 2, 4), 0)
+                          : test_scratch(p, F32, SIZES(2, 4), 0);
+    test_tensor_of(p, a)->dim_order = kind >= 4 ? columns : rows;
+    test_tensor_of(p, b)->dim_order = kind < 2   ? columns
+                                      : kind < 4 ? deep_columns
+                                                 : deep_rows;
+    relu(p, x, a);
+    if (is_copy && is_deep) {
+      test_call(p, "aten::unsqueeze_copy", "out",
+                ARGS(a, test_int(p, 0), b, b));
+    } else if (is_copy) {
+      test_call(p, "aten::clone", "out", ARGS(a, test_none(p), b, b));
+    } else if (is_deep) {
+      const int z = test_input(p, test_borrowed(p, F32, SIZES(1, 2, 4)), "z");
+      add(p, a, z, b);
+    } else {
+      relu(p, a, b);
+    }
+    test_output(p, b, "y");
+    refuse(p, "output value '2' shares bytes with argument value '1'");
+  }
+}
+
+// A dimension of one element may stand anywhere.
+static void dimensions_of_one_element_have_no_order(void** state) {
+  static const uint8_t orders[][3] = {{0, 1, 2}, {1, 0, 2}, {1, 2, 0}};
+  (void)state;
+  for (int kind = 0; kind < 6; ++kind) {
+    test_program* const p = stock(96);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(1, 2, 4)), "x");
+    const int a = test_scratch(p, F32, SIZES(1, 2, 4), 0);
+    const int b = test_scratch(p, F32, SIZES(1, 2, 4), 0);
+    test_tensor_of(p, b)->dim_order = orders[kind / 2];
+    relu(p, x, a);
+    if (kind % 2 == 0) {
+      test_call(p, "aten::clone", "out", ARGS(a, test_none(p), b, b));
+    } else {
+      relu(p, a, b);
+    }
+    test_output(p, b, "y");
+    accept(p);
+  }
+}
+
 // ---- results of one call ----
 
 // Both results of a call are written: one in the bytes of the other.
@@ -234,6 +291,8 @@ int main(void) {
       cmocka_unit_test(a_part_of_a_view_is_not_the_whole_view),
       cmocka_unit_test(a_view_is_not_made_of_parts),
       cmocka_unit_test(a_view_has_the_bytes_of_what_it_shows),
+      cmocka_unit_test(what_is_in_place_has_one_order_of_dimensions),
+      cmocka_unit_test(dimensions_of_one_element_have_no_order),
       cmocka_unit_test(a_result_in_a_view_of_another_one_spoils_it),
       cmocka_unit_test(a_spoilt_result_that_is_not_read_is_allowed),
   };

@@ -1,6 +1,7 @@
 // Methods that the blob allows to run at the same time must not share a byte
 // of arena 1. Control flow and lifetimes do not matter here, because any
-// instruction of one method may run beside any instruction of the other.
+// instruction of one method may run beside any instruction of the other. If the
+// runtime moves the blocks of a method, all bytes between them count.
 
 #include "cli/verify/verify_program_state.h"
 
@@ -52,6 +53,36 @@ static void merge(footprint* print) {
   print->count = kept + 1;
 }
 
+bool etx_verify_moves_blocks(const etx_verify_program_state* program,
+                             const etx_pte_plan* plan, size_t* out_method) {
+  const etx_blob* const blob = program->blob;
+  etx_pte_totals totals;
+  if (!etx_blob_method_find(blob, etx_pte_plan_name(plan), out_method)) {
+    return false;
+  }
+  for (size_t i = 0; i < etx_blob_output_count(blob, *out_method); ++i) {
+    const etx_blob_output output = etx_blob_output_at(blob, *out_method, i);
+    if (output.lifetime == ETX_LIFETIME_STABLE) return false;
+  }
+  etx_pte_plan_totals(plan, &totals);
+  return totals.dynamic_dims > 0;
+}
+
+// Makes one range of all, and of the method's places in other layouts.
+static void widen(const etx_blob* blob, size_t method, footprint* print) {
+  if (print->count == 0) return;
+  etx_verify_range* const all = print->ranges;
+  all->end = print->ranges[print->count - 1].end;
+  print->count = 1;
+  for (size_t i = 0; i < etx_blob_place_count(blob, method); ++i) {
+    const etx_blob_place place = etx_blob_place_at(blob, method, i);
+    if (place.offset < all->start) all->start = place.offset;
+    if (place.offset + place.bytes > all->end) {
+      all->end = place.offset + place.bytes;
+    }
+  }
+}
+
 static etx_status find_footprint(const etx_verify_program_state* p,
                                  uint32_t method, footprint* print) {
   etx_pte_plan plan;
@@ -68,6 +99,8 @@ static etx_status find_footprint(const etx_verify_program_state* p,
     print->count += range_of(&plan, v, &print->ranges[print->count]);
   }
   merge(print);
+  size_t at = 0;
+  if (etx_verify_moves_blocks(p, &plan, &at)) widen(p->blob, at, print);
   print->is_found = true;
   return ETX_OK;
 }

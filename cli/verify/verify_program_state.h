@@ -33,6 +33,13 @@ typedef struct etx_verify_program_state {
 ETX_MUST_USE etx_status
 etx_verify_concurrent(const etx_verify_program_state* program);
 
+// True if the runtime may move blocks of scratch of a method together at
+// smaller sizes, which needs a blob. Then a value can lie anywhere between the
+// lowest start of its blocks and the highest end. A method with a stable output
+// keeps its plan. `out_method` is the position of the method in the blob.
+bool etx_verify_moves_blocks(const etx_verify_program_state* program,
+                             const etx_pte_plan* plan, size_t* out_method);
+
 // verify_state_layout
 
 // Proves that the constant methods which describe the layout of state, if the

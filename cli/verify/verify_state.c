@@ -116,6 +116,46 @@ static etx_status check_inputs(const etx_verify_method* m) {
   return ETX_OK;
 }
 
+// Subtracts the start of the arena that an address is in. Returns the arena; 0
+// if the memory is the caller's.
+static uint32_t find_arena(const etx_verify_method* m,
+                           etx_verify_range* range) {
+  const size_t count = etx_pte_buffer_size_count(&m->plan);
+  uint64_t start = 0;
+  for (uint32_t i = 1; i < count; ++i) {
+    const uint64_t bytes = (uint64_t)etx_pte_buffer_size_at(&m->plan, i);
+    if (range->start - start < bytes) {
+      range->start -= start;
+      range->end -= start;
+      return i;
+    }
+    start += bytes;
+  }
+  return 0;
+}
+
+// An output that an instruction sets up may be at several addresses.
+static etx_status collect_output(const etx_verify_method* m,
+                                 etx_verify_program_state* program, uint32_t v,
+                                 const etx_blob_output* output) {
+  for (uint32_t i = 0; i < m->values[v].range_count; ++i) {
+    etx_verify_range range = etx_verify_address_range(m, v, i);
+    const uint32_t arena = find_arena(m, &range);
+    if (arena == 0 || arena == ETX_MEMORY_STATE) continue;
+    if (output->lifetime == ETX_LIFETIME_STATE) {
+      return etx_verify_refuse(m,
+                               "output '%t' is in scratch, expected a state or "
+                               "a constant",
+                               output->name);
+    }
+    const etx_verify_persistent_tensor kept = {
+        .method = m->name, .value = v, .arena = arena, .range = range};
+    ETX_TRY(append(program->memory, &program->outputs, &program->output_count,
+                   &program->output_capacity, &kept));
+  }
+  return ETX_OK;
+}
+
 static etx_status collect_outputs(const etx_verify_method* m,
                                   etx_verify_program_state* program) {
   if (m->blob_method == SIZE_MAX) return ETX_OK;
@@ -124,20 +164,8 @@ static etx_status collect_outputs(const etx_verify_method* m,
     const uint32_t v = (uint32_t)etx_pte_output_at(&m->plan, i);
     const etx_blob_output output =
         etx_blob_output_at(m->blob, m->blob_method, i);
-    const etx_verify_value* const value = &m->values[v];
-    if (value->storage != ETX_VERIFY_STORAGE_PLANNED) continue;
-    const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, v).as.tensor;
-    if (tensor.memory_id == ETX_MEMORY_STATE) continue;
-    if (output.lifetime == ETX_LIFETIME_STATE) {
-      return etx_verify_refuse(m,
-                               "output '%t' is in scratch, expected a state or "
-                               "a constant",
-                               output.name);
-    }
-    if (output.lifetime != ETX_LIFETIME_STABLE) continue;
-    const etx_verify_persistent_tensor kept = persistent_of(m, v, &tensor);
-    ETX_TRY(append(program->memory, &program->outputs, &program->output_count,
-                   &program->output_capacity, &kept));
+    if (output.lifetime == ETX_LIFETIME_SCRATCH) continue;
+    ETX_TRY(collect_output(m, program, v, &output));
   }
   return ETX_OK;
 }
@@ -298,30 +326,112 @@ static etx_status check_blob_states(const etx_verify_program_state* p) {
 
 // ---- stable outputs ----
 
-static etx_status check_against(const etx_verify_program_state* p,
-                                const etx_pte_plan* plan, size_t value) {
+// A byte of scratch.
+typedef struct scratch_byte {
+  uint32_t arena;
+  uint64_t offset;
+} scratch_byte;
+
+static bool is_before(scratch_byte a, scratch_byte b) {
+  return a.arena != b.arena ? a.arena < b.arena : a.offset < b.offset;
+}
+
+// Bytes [start, end), in arenas in a row: so a method has them that was loaded
+// with one block of scratch.
+typedef struct scratch_span {
+  scratch_byte start;
+  scratch_byte end;
+} scratch_span;
+
+static bool are_common(const etx_verify_persistent_tensor* output,
+                       const scratch_span* span) {
+  const scratch_byte start = {output->arena, output->range.start};
+  const scratch_byte end = {output->arena, output->range.end};
+  return is_before(start, span->end) && is_before(span->start, end);
+}
+
+static bool find_span(const etx_pte_plan* plan, size_t value,
+                      scratch_span* out_span) {
+  if (etx_pte_value_kind(plan, value) != ETX_PTE_TENSOR) return false;
   const etx_pte_tensor tensor = etx_pte_value_at(plan, value).as.tensor;
-  const etx_text method = etx_pte_plan_name(plan);
+  const uint64_t bytes = etx_pte_tensor_bytes(&tensor);
   // The arena of a tensor without memory is 0.
-  if (tensor.memory_id == 0 || tensor.memory_id == ETX_MEMORY_STATE) {
-    return ETX_OK;
+  if (tensor.memory_id == 0 || tensor.memory_id == ETX_MEMORY_STATE ||
+      bytes == 0) {
+    return false;
   }
-  const etx_verify_range range = {
-      tensor.memory_offset,
-      tensor.memory_offset + etx_pte_tensor_bytes(&tensor)};
+  out_span->start = (scratch_byte){tensor.memory_id, tensor.memory_offset};
+  out_span->end =
+      (scratch_byte){tensor.memory_id, tensor.memory_offset + bytes};
+  return true;
+}
+
+static void widen(scratch_span* all, const scratch_span* span) {
+  if (is_before(span->start, all->start)) all->start = span->start;
+  if (is_before(all->end, span->end)) all->end = span->end;
+}
+
+static void append_output(const etx_verify_program_state* p,
+                          const etx_verify_persistent_tensor* output) {
+  etx_diag_append(p->diag,
+                  " overlaps the stable output value '%u' of method '%t' at "
+                  "bytes %u to %u of scratch",
+                  (uint64_t)output->value, output->method, output->range.start,
+                  output->range.end);
+}
+
+// The first stable output of another method that has bytes of a span, or NULL.
+static const etx_verify_persistent_tensor* find_output(
+    const etx_verify_program_state* p, etx_text method,
+    const scratch_span* span) {
   for (size_t i = 0; i < p->output_count; ++i) {
-    const etx_verify_persistent_tensor* const output = &p->outputs[i];
-    if (etx_text_equal(output->method, method) ||
-        output->arena != tensor.memory_id ||
-        !etx_verify_overlap(output->range, range)) {
-      continue;
-    }
-    return etx_diag_fail(p->diag, ETX_BAD_PLAN,
-                         "value '%z' of method '%t' overlaps the stable output "
-                         "value '%u' of method '%t' at bytes %u to %u of "
-                         "scratch",
-                         value, method, (uint64_t)output->value, output->method,
-                         output->range.start, output->range.end);
+    if (etx_text_equal(p->outputs[i].method, method)) continue;
+    if (are_common(&p->outputs[i], span)) return &p->outputs[i];
+  }
+  return NULL;
+}
+
+// Blocks that move can come to lie anywhere between the lowest one and the end
+// of the highest one.
+static etx_status check_moved(const etx_verify_program_state* p,
+                              const etx_pte_plan* plan) {
+  const etx_text method = etx_pte_plan_name(plan);
+  scratch_span all = {{UINT32_MAX, 0}, {0, 0}};
+  size_t at = 0;
+  if (!etx_verify_moves_blocks(p, plan, &at)) return ETX_OK;
+  for (size_t v = 0; v < etx_pte_value_count(plan); ++v) {
+    scratch_span span;
+    if (find_span(plan, v, &span)) widen(&all, &span);
+  }
+  for (size_t i = 0; i < etx_blob_place_count(p->blob, at); ++i) {
+    const etx_blob_place place = etx_blob_place_at(p->blob, at, i);
+    widen(&all,
+          &(scratch_span){{ETX_MEMORY_SCRATCH, place.offset},
+                          {ETX_MEMORY_SCRATCH, place.offset + place.bytes}});
+  }
+  const etx_verify_persistent_tensor* const output =
+      find_output(p, method, &all);
+  if (output == NULL) return ETX_OK;
+  const etx_status status = etx_diag_fail(
+      p->diag, ETX_BAD_PLAN,
+      "a block of method '%t' that moves at smaller sizes", method);
+  append_output(p, output);
+  return status;
+}
+
+static etx_status check_planned_values(const etx_verify_program_state* p,
+                                       const etx_pte_plan* plan) {
+  const etx_text method = etx_pte_plan_name(plan);
+  for (size_t v = 0; v < etx_pte_value_count(plan); ++v) {
+    scratch_span span;
+    if (!find_span(plan, v, &span)) continue;
+    const etx_verify_persistent_tensor* const output =
+        find_output(p, method, &span);
+    if (output == NULL) continue;
+    const etx_status status = etx_diag_fail(
+        p->diag, ETX_BAD_PLAN, "value '%z' of method '%t'", v, method);
+    append_output(p, output);
+    return status;
   }
   return ETX_OK;
 }
@@ -331,11 +441,8 @@ static etx_status check_outputs(const etx_verify_program_state* p) {
   if (p->output_count == 0) return ETX_OK;
   for (size_t i = 0; i < plans; ++i) {
     const etx_pte_plan plan = etx_pte_plan_at(p->pte, i);
-    const size_t values = etx_pte_value_count(&plan);
-    for (size_t v = 0; v < values; ++v) {
-      if (etx_pte_value_kind(&plan, v) != ETX_PTE_TENSOR) continue;
-      ETX_TRY(check_against(p, &plan, v));
-    }
+    ETX_TRY(check_planned_values(p, &plan));
+    ETX_TRY(check_moved(p, &plan));
   }
   return ETX_OK;
 }

@@ -334,9 +334,124 @@ static void outputs_that_stay_are_no_scratch(void** state) {
   }
 }
 
+// A stable output that an instruction sets up shows scratch: that of its own
+// planned memory or without any, through one view or two.
+static void a_stable_output_may_be_a_view_of_scratch(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 8; ++kind) {
+    const bool overlaps = kind % 2 == 1;
+    test_program* const p = start(64).p;
+    const int a = four_at(p, 16);
+    const int sizes = test_ints(p, ARGS(test_int(p, 4)));
+    const int view =
+        kind / 2 == 1 ? four_at(p, 16) : test_borrowed(p, F32, SIZES(4));
+    const int second = test_borrowed(p, F32, SIZES(4));
+    relu(p, borrowed_input(p), a);
+    test_call(p, "executorch_prim::et_view", "default", ARGS(a, sizes, view));
+    test_call(p, "executorch_prim::et_view", "default",
+              ARGS(view, sizes, second));
+    test_output(p, kind / 2 == 2 ? second : view, "y");
+    test_lifetime(p, kind / 2 == 3 ? ETX_LIFETIME_STATE : ETX_LIFETIME_STABLE);
+    test_method(p, "n");
+    test_arenas(p, 64, 0);
+    const int b = four_at(p, overlaps ? 16 : 32);
+    relu(p, borrowed_input(p), b);
+    test_output(p, b, "b");
+    if (kind / 2 == 3) {
+      refuse(p, "output 'y' is in scratch, expected a state or a constant");
+    } else if (overlaps) {
+      refuse(p, "overlaps the stable output value");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// A method whose sizes vary, with values at 0 and `high`, moves the second one
+// down to the first one.
+static int moving(test_program* p, uint64_t high) {
+  const uint32_t symbol = test_symbol(p, "s", 1, 4);
+  const int x =
+      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+  const int a = varying_at(p, 0), b = varying_at(p, high);
+  test_dim(p, 0, 0, symbol, 1, 0);
+  relu(p, x, a);
+  relu(p, a, b);
+  test_output(p, b, "b");
+  return b;
+}
+
+static void blocks_do_not_move_onto_a_stable_output(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = start(96).p;
+    const int y = four_at(p, 32);
+    relu(p, borrowed_input(p), y);
+    test_output(p, y, "y");
+    test_lifetime(p, ETX_LIFETIME_STABLE);
+    test_method(p, "n");
+    test_arenas(p, 96, 0);
+    moving(p, kind == 0 ? 16 : 48);
+    // Blocks of a method with a stable output stay where they are.
+    if (kind == 2) test_lifetime(p, ETX_LIFETIME_STABLE);
+    if (kind == 1) {
+      refuse(p, "overlaps the stable output value '0' of method 'm'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void blocks_of_concurrent_methods_do_not_move_together(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 5; ++kind) {
+    test_program* const p = start(96).p;
+    const int y = four_at(p, 32);
+    relu(p, borrowed_input(p), y);
+    test_output(p, y, "y");
+    test_method(p, "n");
+    test_arenas(p, 96, 0);
+    const int b = moving(p, kind == 0 || kind >= 3 ? 16 : 48);
+    if (kind == 2) test_lifetime(p, ETX_LIFETIME_STABLE);
+    if (kind >= 3) {
+      test_place(p, b - 1, 0, 0, 16);
+      test_place(p, b, 0, kind == 3 ? 16 : 20, 16);
+    }
+    test_concurrent(p, 0, 1);
+    if (kind == 1 || kind == 4) {
+      refuse(p, "methods 'm' and 'n' may run at the same time");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// A tensor that no row of the blob describes lies in the bytes of a state.
+static void every_state_has_a_row(void** state) {
+  (void)state;
+  test_program* const p = start_with_state(32, 32).p;
+  const int x = borrowed_input(p);
+  const int a = test_state(p, "a", F32, SIZES(4), 0), y = four_at(p, 0);
+  copy_onto(p, a, x);
+  relu(p, a, y);
+  test_output(p, y, "y");
+  test_method(p, "n");
+  test_arenas(p, 32, 32);
+  copy_onto(p, test_state(p, "ghost", F32, SIZES(4), 0), borrowed_input(p));
+  test_state_row(p, "a", F32, SIZES(4), 0, 0);
+  etx_verify_report report;
+  assert_int_not_equal(etx_verify_program(test_file(p), &report, &diag),
+                       ETX_OK);
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_is_read_updated_and_kept),
+      cmocka_unit_test(a_stable_output_may_be_a_view_of_scratch),
+      cmocka_unit_test(blocks_do_not_move_onto_a_stable_output),
+      cmocka_unit_test(blocks_of_concurrent_methods_do_not_move_together),
+      cmocka_unit_test(every_state_has_a_row),
       cmocka_unit_test(the_arena_of_states_has_only_states),
       cmocka_unit_test(a_part_of_a_state_may_be_written),
       cmocka_unit_test(

@@ -32,7 +32,9 @@ static bool unite(uint64_t* set, const uint64_t* other, size_t words) {
 static bool is_in_scratch(const etx_verify_method* m, uint32_t value) {
   if (m->values[value].storage != ETX_VERIFY_STORAGE_PLANNED) return false;
   const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, value).as.tensor;
-  return tensor.memory_id == ETX_MEMORY_SCRATCH;  // 0 without memory
+  // 0 without memory. Arenas above that of states are scratch of other
+  // memories: with one block of scratch, their blocks move, too.
+  return tensor.memory_id != 0 && tensor.memory_id != ETX_MEMORY_STATE;
 }
 
 static bool is_input(const etx_verify_method* m, uint32_t value) {
@@ -84,7 +86,7 @@ static etx_status find_blocks(etx_verify_block_flow* f, const bool* is_view) {
       return etx_verify_refuse(
           m,
           "value '%u' is a view of value '%u', which an instruction sets up, "
-          "but has memory in arena 1, which moves on its own",
+          "but has memory in scratch, which moves on its own",
           (uint64_t)row.value, (uint64_t)row.base);
     }
     parents[first_of(parents, row.value)] = first_of(parents, row.base);

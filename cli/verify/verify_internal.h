@@ -67,6 +67,12 @@ ETX_MUST_USE etx_status etx_verify_dataflow(etx_verify_method* m);
 
 // Proves that rows which a loop has written stay valid in later iterations.
 ETX_MUST_USE etx_status etx_verify_loop_rows(const etx_verify_method* m);
+// True if two values may have common bytes.
+typedef bool (*etx_verify_meeting)(const void* context, uint32_t a, uint32_t b);
+// The same where `meets` decides which values have common bytes.
+ETX_MUST_USE etx_status etx_verify_loop_rows_meeting(const etx_verify_method* m,
+                                                     etx_verify_meeting meets,
+                                                     const void* context);
 
 // verify_layouts
 

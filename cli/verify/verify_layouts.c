@@ -68,6 +68,18 @@ static etx_status read_places(const layout_proof* p) {
     }
     *range = found;
   }
+  // etx_blob_open has checked that all of arena 1 has places.
+  for (size_t k = 1; k < p->layouts; ++k) {
+    for (uint32_t b = 0; b < p->flow.count; ++b) {
+      const etx_verify_range planned = *block_at(p, 0, b);
+      const etx_verify_range moved = *block_at(p, k, b);
+      if (planned.start == planned.end || moved.start != moved.end) continue;
+      return etx_verify_refuse(m,
+                               "layout '%z' has no place for a block of "
+                               "another memory than the first one",
+                               k);
+    }
+  }
   return ETX_OK;
 }
 
@@ -230,6 +242,35 @@ static etx_status check_inputs(const layout_proof* p) {
   return ETX_OK;
 }
 
+// ---- rows of loops ----
+
+// True if the values may show two blocks that share bytes in some layout. Those
+// of one block keep their distance, which the proof of the plan has judged.
+static bool meet_in_a_layout(const void* context, uint32_t a, uint32_t b) {
+  const layout_proof* const p = context;
+  const uint64_t* const x = etx_verify_shown(&p->flow, a);
+  const uint64_t* const y = etx_verify_shown(&p->flow, b);
+  for (uint32_t i = 0; i < p->flow.count; ++i) {
+    if ((x[i / 64] >> i % 64 & 1) == 0) continue;
+    for (uint32_t k = 0; k < p->flow.count; ++k) {
+      if ((y[k / 64] >> k % 64 & 1) == 0 || i == k) continue;
+      for (size_t layout = 0; layout < p->layouts; ++layout) {
+        if (!are_apart(p, layout, i, k)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+static etx_status check_rows(const layout_proof* p) {
+  const etx_status status =
+      etx_verify_loop_rows_meeting(p->flow.m, meet_in_a_layout, p);
+  if (status == ETX_BAD_PLAN) {
+    etx_diag_append(p->flow.m->diag, ", if blocks move at smaller sizes");
+  }
+  return status;
+}
+
 static bool has_dynamic_sizes(const etx_verify_method* m) {
   etx_pte_totals totals;
   etx_pte_plan_totals(&m->plan, &totals);
@@ -249,5 +290,5 @@ etx_status etx_verify_layouts(etx_verify_method* m) {
   for (uint32_t b = 0; b < p.flow.basic.count; ++b) {
     ETX_TRY(check_basic_block(&p, b));
   }
-  return ETX_OK;
+  return check_rows(&p);
 }

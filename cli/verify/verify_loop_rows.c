@@ -32,6 +32,8 @@ typedef struct loop_rows {
   uint32_t overwriter;  // the value that overwrote a row,
   uint32_t lost_at;     // and the step at which it did
   uint64_t step_count;  // steps analysed so far
+  etx_verify_meeting meets;
+  const void* context;  // of `meets`
 } loop_rows;
 
 static bool is_row_copy(const etx_verify_step* step) {
@@ -68,7 +70,7 @@ static etx_status run_step(loop_rows* r, uint32_t step, uint8_t* state) {
       }
       *state = ROWS_VALID;
     } else if (*state == ROWS_VALID && !is_own(r, &e->writes[i]) &&
-               etx_verify_may_overlap(r->m, e->writes[i].value, r->list)) {
+               r->meets(r->context, e->writes[i].value, r->list)) {
       *state = ROWS_LOST;
       r->overwriter = e->writes[i].value;
       r->lost_at = step;
@@ -146,8 +148,18 @@ static etx_status prove_list(loop_rows* r, uint32_t list, uint32_t first) {
   return ETX_OK;
 }
 
+static bool meet_in_plan(const void* context, uint32_t a, uint32_t b) {
+  return etx_verify_may_overlap(context, a, b);
+}
+
 etx_status etx_verify_loop_rows(const etx_verify_method* m) {
-  loop_rows r = {.m = m};
+  return etx_verify_loop_rows_meeting(m, meet_in_plan, m);
+}
+
+etx_status etx_verify_loop_rows_meeting(const etx_verify_method* m,
+                                        etx_verify_meeting meets,
+                                        const void* context) {
+  loop_rows r = {.m = m, .meets = meets, .context = context};
   bool* const is_seen =
       etx_verify_arena_take(m->memory, m->value_count, sizeof *is_seen);
   if (is_seen == NULL) return ETX_OUT_OF_MEMORY;

@@ -213,6 +213,54 @@ static void all_loops_that_fill_a_list_count(void** state) {
   }
 }
 
+// In another layout than the plan, t lies in the row of the first iteration.
+static void rows_stay_valid_in_every_layout(void** state) {
+  (void)state;
+  for (uint64_t at = 64; at <= 80; at += 16) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int z = borrowed_input(p);
+    const int again = test_input(p, test_bool(p, false), "again");
+    const int row = test_input(p, test_int(p, 0), "row");
+    const int t = varying_at(p, 0), a = four_at(p, 48);
+    const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+    relu(p, x, t);
+    relu(p, z, a);
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+    test_jump_false(p, again, 0);
+    test_output(p, l, "y");
+    test_place(p, t, 0, at, 16);
+    test_place(p, a, 0, 0, 16);
+    test_place(p, l, 0, 32, 32 + at - 64);
+    if (at == 80) test_tensor_of(p, t)->memory_offset = 16;
+    accept(p);
+  }
+  for (int inside = 0; inside < 2; ++inside) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int z = borrowed_input(p);
+    const int again = test_input(p, test_bool(p, false), "again");
+    const int row = test_input(p, test_int(p, 0), "row");
+    const int t = varying_at(p, 0), a = four_at(p, 48);
+    const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+    relu(p, x, t);
+    relu(p, z, a);
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+    test_jump_false(p, again, inside ? 0 : 1);
+    test_output(p, l, "y");
+    test_place(p, t, 0, 32, 16);
+    test_place(p, a, 0, 0, 16);
+    test_place(p, l, 0, 32, 32);
+    if (inside) {
+      refuse(p,
+             "wrote (method 'm') (instruction '0', 'aten::relu.out'), if "
+             "blocks move at smaller sizes");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 static void unreachable_instructions_lose_no_row(void** state) {
   (void)state;
   test_program* const p = stock(96);
@@ -252,6 +300,7 @@ int main(void) {
       cmocka_unit_test(writes_through_the_list_lose_no_row),
       cmocka_unit_test(the_innermost_loop_counts),
       cmocka_unit_test(all_loops_that_fill_a_list_count),
+      cmocka_unit_test(rows_stay_valid_in_every_layout),
       cmocka_unit_test(unreachable_instructions_lose_no_row),
       cmocka_unit_test(the_work_for_rows_has_a_limit),
       cmocka_unit_test(rows_of_earlier_iterations_must_stay_valid),

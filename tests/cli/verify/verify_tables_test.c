@@ -139,6 +139,43 @@ static void stable_outputs_of_two_memories_are_apart(void** state) {
   }
 }
 
+// Two blocks of the second memory are in use together; the larger one reaches
+// into the other one beyond the bytes that are written.
+static void blocks_of_all_memories_are_apart(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = start(64).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    const int z = borrowed_input(p);
+    test_dim(p, 0, 0, symbol, 1, 0);
+    test_arena(p, 0);
+    test_arena(p, 96);
+    const int a = varying_at(p, 0);
+    const int big = test_planned(p, F32, SIZES(8), 3, 0);
+    const int first = test_planned(p, F32, SIZES(4), 3, 0);
+    const int b = test_planned(p, F32, SIZES(4), 3, kind == 1 ? 16 : 32);
+    test_view(p, first, big, 0);
+    relu(p, x, a);
+    relu(p, z, first);
+    relu(p, z, b);
+    relu(p, first, four_at(p, 32));
+    test_output(p, b, "b");
+    if (kind == 2) {
+      test_place(p, a, 0, 0, 16);
+      test_place(p, b + 1, 0, 16, 16);
+    }
+    add_memories(p, 2);
+    if (kind == 0) {
+      accept(p);
+    } else {
+      refuse(p, kind == 1 ? "the two share bytes in layout '0'"
+                          : "layout '1' has no place for a block of another");
+    }
+  }
+}
+
 static void methods_of_several_memories_run_one_at_a_time(void** state) {
   (void)state;
   accept(in_two_memories(2, false));
@@ -719,6 +756,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(damaged_tables_are_refused),
       cmocka_unit_test(a_good_table_of_caches_is_accepted),
+      cmocka_unit_test(blocks_of_all_memories_are_apart),
       cmocka_unit_test(methods_of_several_memories_run_one_at_a_time),
       cmocka_unit_test(footprints_are_those_of_scratch_alone),
       cmocka_unit_test(states_are_aligned_and_may_have_no_bytes),

@@ -88,8 +88,13 @@ static etx_status check_group(const region_proof* p, size_t step) {
   }
   const etx_op* const op = p->m.steps[at->instruction].op;
   // Methods with groups have calls only.
-  if (ETX_ALWAYS(op != NULL) && etx_op_draws_random_numbers(op)) {
+  if (ETX_NEVER(op == NULL)) return ETX_OK;
+  if (etx_op_draws_random_numbers(op)) {
     return refuse_step(p, step, "draws random numbers beside other steps");
+  }
+  // Reads of numbers and of headers are not compared.
+  if (op->result == ETX_RESULT_SCALAR || etx_op_makes_view(op)) {
+    return refuse_step(p, step, "sets a number or a view beside other steps");
   }
   return ETX_OK;
 }

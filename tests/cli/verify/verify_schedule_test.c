@@ -148,6 +148,32 @@ static void random_numbers_are_drawn_in_order(void** state) {
 
 // Instructions of two chains, one of which changes an argument in place, and
 // memory of the caller.
+// One region computes a number that the other one uses.
+static void numbers_and_views_are_made_alone(void** state) {
+  static const etx_verify_region_step steps[] = {{0, 2, 0}, {1, 2, 1}};
+  (void)state;
+  for (int kind = 0; kind < 2; ++kind) {
+    test_program* const p = stock(96);
+    const int x = borrowed_input(p);
+    const int n =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SCALAR_SIZES), "n");
+    const int value = test_int(p, 1), y = four_at(p, 0);
+    const int view = test_borrowed(p, F32, SIZES(4));
+    if (kind == 0) {
+      test_call(p, "aten::_local_scalar_dense", "", ARGS(n, value));
+    } else {
+      test_call(p, "executorch_prim::et_view", "default",
+                ARGS(x, test_ints(p, ARGS(test_int(p, 4))), view));
+    }
+    test_call(p, "aten::add", "out",
+              ARGS(x, kind == 0 ? x : view, value, y, y));
+    test_output(p, y, "y");
+    assert_refused(prove_steps(p, steps, 2, NULL), ETX_BAD_ARGUMENT,
+                   "step '0' of the regions of method 'forward' sets a number "
+                   "or a view beside other steps");
+  }
+}
+
 static void messages_say_where_bytes_are(void** state) {
   static const etx_verify_region_step steps[] = {{0, 2, 0}, {1, 2, 1}};
   (void)state;
@@ -235,6 +261,7 @@ int main(void) {
       cmocka_unit_test(steps_of_one_region_run_in_order),
       cmocka_unit_test(methods_with_jumps_have_no_groups),
       cmocka_unit_test(random_numbers_are_drawn_in_order),
+      cmocka_unit_test(numbers_and_views_are_made_alone),
       cmocka_unit_test(messages_say_where_bytes_are),
       cmocka_unit_test(blocks_of_a_run_share_no_byte),
       cmocka_unit_test(a_file_that_is_wrong_has_no_regions),

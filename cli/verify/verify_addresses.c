@@ -277,6 +277,29 @@ static int compare_ranges(const void* left, const void* right) {
   return a->start < b->start ? -1 : a->start > b->start;
 }
 
+static bool is_fixed(const etx_verify_method* m, uint32_t value) {
+  return tensor_of(m, value).dynamism == ETX_PTE_STATIC;
+}
+
+// No instruction moves parts together at smaller sizes, so a part may vary only
+// at the end of a value that varies, too.
+static etx_status check_part_sizes(const etx_verify_method* m, uint32_t v) {
+  const etx_verify_value* const value = &m->values[v];
+  for (uint32_t i = 0; i < value->part_count; ++i) {
+    const uint32_t part = m->parts[value->first_part + i];
+    if (is_fixed(m, part) ||
+        (!is_fixed(m, v) && m->values[part].range.end == value->range.end)) {
+      continue;
+    }
+    return etx_verify_refuse(m,
+                             "part '%u' of value '%u' varies in size, expected "
+                             "a fixed size before other parts and in a value "
+                             "of fixed size",
+                             (uint64_t)part, (uint64_t)v);
+  }
+  return ETX_OK;
+}
+
 // The parts of a value must cover all its bytes.
 static etx_status check_parts(const etx_verify_method* m, uint32_t v) {
   const etx_verify_value* const value = &m->values[v];
@@ -308,7 +331,9 @@ static etx_status check_view_rows(etx_verify_method* m) {
     ETX_TRY(check_row(m, &row));
   }
   for (uint32_t v = 0; v < m->value_count; ++v) {
-    if (m->values[v].part_count > 0) ETX_TRY(check_parts(m, v));
+    if (m->values[v].part_count == 0) continue;
+    ETX_TRY(check_parts(m, v));
+    ETX_TRY(check_part_sizes(m, v));
   }
   return ETX_OK;
 }

@@ -76,6 +76,15 @@ static uint32_t shown_by(const etx_verify_method* m, uint32_t value) {
   return value;
 }
 
+// True if the elements are in the order of the indices.
+static bool is_in_order(const etx_verify_method* m, uint32_t value) {
+  const etx_pte_tensor tensor = etx_pte_value_at(&m->plan, value).as.tensor;
+  for (size_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.dim_order[i] != i) return false;
+  }
+  return true;
+}
+
 bool etx_verify_is_joined(const etx_verify_method* m, size_t step) {
   const etx_verify_step* const s = &m->steps[step];
   if (s->op == NULL || s->op->id != ETX_OP_cat_out) return false;
@@ -89,10 +98,12 @@ bool etx_verify_is_joined(const etx_verify_method* m, size_t step) {
   for (int64_t i = 0; i < dimension && i < tensor.rank; ++i) {
     if (tensor.sizes[i] != 1) return false;
   }
+  if (!is_in_order(m, whole)) return false;
   uint32_t before = 0;
   for (size_t i = 0; i < list.as.tensors.count; ++i) {
     const int32_t item = list.as.tensors.items[i];
     if (item < 0) return false;  // a tensor that is missing
+    if (!is_in_order(m, (uint32_t)item)) return false;
     const uint32_t part = shown_by(m, (uint32_t)item);
     if (m->values[part].whole != whole + 1 || m->values[part].behind != before)
       return false;
@@ -107,7 +118,8 @@ bool etx_verify_is_joined(const etx_verify_method* m, size_t step) {
 typedef struct part_finder {
   etx_verify_method* m;
   etx_verify_effects effects;
-  bool* is_used;      // by value: an earlier step reads, writes or makes it
+  bool* is_used;      // by value: an earlier step reads, writes, shows or makes
+                      // it
   bool* is_begun;     // by value: its first part is known
   bool* is_followed;  // by part: the part behind it is known
   bool* varies;       // by value: a number that may change at run time
@@ -120,7 +132,8 @@ static void note_uses(part_finder* f) {
   for (size_t i = 0; i < e->write_count; ++i) {
     f->is_used[e->writes[i].value] = true;
   }
-  if (e->rebound != ETX_VERIFY_NONE) f->is_used[e->rebound] = true;
+  if (e->rebound == ETX_VERIFY_NONE) return;
+  f->is_used[e->rebound] = f->is_used[e->rebound_from] = true;
 }
 
 // True if no part is at this place of the chain yet, and the part before it is
@@ -221,6 +234,9 @@ etx_status etx_verify_find_parts(etx_verify_method* m) {
     if (op != NULL && etx_op_makes_view(op)) {
       const etx_status status = note_view(&f, &m->steps[s]);
       if (status != ETX_OK) return etx_verify_at(m, s, status);
+    } else if (f.effects.rebound != ETX_VERIFY_NONE) {
+      m->values[f.effects.rebound].view_of = 0;
+      m->values[f.effects.rebound].whole = 0;
     }
     note_uses(&f);
   }

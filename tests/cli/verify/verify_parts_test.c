@@ -110,6 +110,98 @@ static void a_part_of_a_part_may_be_anywhere_too(void** state) {
   accept(j.p);
 }
 
+// ---- parts that are not what they seem ----
+
+// Something else gives the second part a header, or shows the first one before
+// it is a part: writes there reach into other parts.
+static void a_part_that_something_else_makes_is_none(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    const joined j = start_joined();
+    const int early = eight_at(j.p, 0), no = test_bool(j.p, false);
+    const int second = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(8)));
+    if (kind == 1) {
+      test_call(j.p, "executorch_prim::et_view", "default",
+                ARGS(j.first, j.sizes, early));
+    }
+    part_after(&j, j.none, j.first);
+    part_after(&j, j.first, second);
+    relu(j.p, j.x, j.first);
+    relu(j.p, j.y, second);
+    if (kind == 1) relu(j.p, j.x, early);
+    if (kind == 2) {
+      test_call(j.p, "aten::copy_", "", ARGS(j.first, j.x, no, second));
+      relu(j.p, j.y, second);
+    }
+    add(j.p, j.first, second, j.other);
+    test_output(j.p, j.other, "z");
+    if (kind == 0) {
+      accept(j.p);
+    } else {
+      refuse(j.p, "overwrote it");
+    }
+  }
+}
+
+// Columns one after the other in memory are not what a concatenation of rows
+// makes.
+static void parts_have_their_dimensions_in_order(void** state) {
+  static const uint8_t columns[] = {1, 0};
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p = start(96).p;
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(2, 4)), "x");
+    const int none = test_none(p), zero = test_int(p, 0);
+    const int sizes = test_ints(p, ARGS(test_int(p, 2), test_int(p, 4)));
+    const int whole = test_scratch(p, F32, SIZES(4, 4), 0);
+    const int first = test_scratch(p, F32, SIZES(2, 4), 0);
+    const int second = test_scratch(p, F32, SIZES(2, 4), 32);
+    if (kind == 1) test_tensor_of(p, whole)->dim_order = columns;
+    if (kind == 2) test_tensor_of(p, second)->dim_order = columns;
+    test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
+    test_call(p, "etx::part_after", "default",
+              ARGS(whole, first, sizes, second));
+    relu(p, x, first);
+    relu(p, x, second);
+    test_call(p, "aten::cat", "out",
+              ARGS(test_tensors(p, ARGS(first, second)), zero, whole, whole));
+    test_output(p, whole, "z");
+    if (kind == 0) {
+      accept(p);
+    } else {
+      refuse(p, "shares bytes with argument");
+    }
+  }
+}
+
+// A whole of rows without an instruction: only its end may vary.
+static void parts_in_front_of_others_have_fixed_sizes(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int z = borrowed_input(p);
+    const bool is_first_dynamic = kind == 1, is_second_dynamic = kind >= 2;
+    const int first = is_first_dynamic ? varying_at(p, 0) : four_at(p, 0);
+    const int second = is_second_dynamic ? varying_at(p, 16) : four_at(p, 16);
+    const int whole = test_scratch(p, F32, SIZES(8), 0);
+    const int y = test_scratch(p, F32, SIZES(8), 64);
+    if (kind == 1 || kind == 2) test_dynamic(p, whole);
+    if (kind != 0) test_dynamic(p, y);
+    test_view(p, whole, first, 0);
+    test_view(p, whole, second, 16);
+    relu(p, is_first_dynamic ? x : z, first);
+    relu(p, is_second_dynamic ? x : z, second);
+    relu(p, whole, y);
+    test_output(p, y, "y");
+    if (kind == 0 || kind == 2) {
+      accept(p);
+    } else {
+      refuse(p, "varies in size");
+    }
+  }
+}
+
 // The number in the file is where the rows are planned, but an instruction or
 // the caller may set another one.
 static void rows_at_a_number_that_changes_are_not_planned(void** state) {
@@ -609,6 +701,9 @@ int main(void) {
       cmocka_unit_test(parts_may_be_computed_in_any_order),
       cmocka_unit_test(views_of_parts_are_as_disjoint_as_the_parts),
       cmocka_unit_test(a_part_of_a_part_may_be_anywhere_too),
+      cmocka_unit_test(a_part_that_something_else_makes_is_none),
+      cmocka_unit_test(parts_have_their_dimensions_in_order),
+      cmocka_unit_test(parts_in_front_of_others_have_fixed_sizes),
       cmocka_unit_test(rows_at_a_number_that_changes_are_not_planned),
       cmocka_unit_test(rows_of_a_part_with_a_computed_start_may_be_anywhere),
       cmocka_unit_test(two_parts_at_one_place_may_overlap),

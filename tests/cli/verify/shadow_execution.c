@@ -415,14 +415,17 @@ static void run_every_way(shadow_memory* s, shadow_method* m) {
 
 // ---- stable outputs ----
 
+// Views are where the last run has set them up.
+
 static void check_stable(shadow_memory* s, shadow_method* m) {
   const size_t outputs = etx_pte_output_count(&m->plan);
   for (size_t i = 0; m->blob != SIZE_MAX && i < outputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_output_at(&m->plan, i);
     const etx_blob_output row = etx_blob_output_at(&s->blob, m->blob, i);
-    if (!m->slots[v].is_tensor) continue;
-    const etx_pte_tensor t = etx_pte_value_at(&m->plan, v).as.tensor;
-    if (!t.has_allocation || t.memory_id != ETX_MEMORY_SCRATCH) continue;
+    if (!m->slots[v].is_tensor ||
+        m->slots[v].at.memory != s->arenas[ETX_MEMORY_SCRATCH]) {
+      continue;
+    }
     if (row.lifetime == ETX_LIFETIME_STATE) {
       shadow_memory_wrong(s, m, "is in scratch, expected state", v);
     }
@@ -442,13 +445,13 @@ static void check_stable(shadow_memory* s, shadow_method* m) {
 
 static void run_program(shadow_memory* s) {
   if (s->method_count > 0) shadow_memory_check_states(s, &s->methods[0]);
-  for (size_t i = 0; i < s->method_count; ++i) check_stable(s, &s->methods[i]);
   for (size_t i = 0; i < s->method_count; ++i) {
     run_every_way(s, &s->methods[i]);
   }
   for (size_t i = s->method_count; i > 0; --i) {
     run_every_way(s, &s->methods[i - 1]);
   }
+  for (size_t i = 0; i < s->method_count; ++i) check_stable(s, &s->methods[i]);
 }
 
 byte_verdict shadow_execution_run(etx_bytes file) {

@@ -579,6 +579,25 @@ static void inputs_are_apart_in_every_layout(void** state) {
   }
 }
 
+// Nothing reads them, but the caller writes both.
+static void inputs_that_start_together_are_not_in_place(void** state) {
+  (void)state;
+  for (int apart = 0; apart < 2; ++apart) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    test_input(p, varying_at(p, 0), "a");
+    test_input(p, varying_at(p, apart ? 16 : 0), "b");
+    const int y = varying_at(p, 32);
+    relu(p, x, y);
+    test_output(p, y, "y");
+    if (apart) {
+      accept(p);
+    } else {
+      refuse(p, "share bytes in layout '0'");
+    }
+  }
+}
+
 static void methods_without_blocks_have_no_layouts(void** state) {
   (void)state;
   int x;
@@ -708,6 +727,7 @@ int main(void) {
       cmocka_unit_test(results_of_one_call_are_apart_in_every_layout),
       cmocka_unit_test(the_first_value_has_a_block_of_its_own),
       cmocka_unit_test(inputs_are_apart_in_every_layout),
+      cmocka_unit_test(inputs_that_start_together_are_not_in_place),
       cmocka_unit_test(methods_without_blocks_have_no_layouts),
       cmocka_unit_test(random_layouts_are_judged_as_by_hand),
       cmocka_unit_test(a_block_is_in_use_while_a_header_shows_it),

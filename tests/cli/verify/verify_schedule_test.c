@@ -148,6 +148,20 @@ static void random_numbers_are_drawn_in_order(void** state) {
 
 // Instructions of two chains, one of which changes an argument in place, and
 // memory of the caller.
+static void a_jump_may_be_the_first_instruction(void** state) {
+  static const etx_verify_region_step together[] = {{1, 2, 0}, {2, 2, 1}};
+  (void)state;
+  test_program* const p = stock(96);
+  const int x = borrowed_input(p);
+  const int a = four_at(p, 0), b = four_at(p, 16);
+  test_jump_false(p, test_bool(p, true), 2);
+  relu(p, x, a);
+  relu(p, x, b);
+  test_output(p, b, "b");
+  assert_refused(prove_steps(p, together, 2, NULL), ETX_BAD_ARGUMENT,
+                 "is in a group, but the method has jumps");
+}
+
 // One region computes a number that the other one uses.
 static void numbers_and_views_are_made_alone(void** state) {
   static const etx_verify_region_step steps[] = {{0, 2, 0}, {1, 2, 1}};
@@ -261,6 +275,7 @@ int main(void) {
       cmocka_unit_test(steps_of_one_region_run_in_order),
       cmocka_unit_test(methods_with_jumps_have_no_groups),
       cmocka_unit_test(random_numbers_are_drawn_in_order),
+      cmocka_unit_test(a_jump_may_be_the_first_instruction),
       cmocka_unit_test(numbers_and_views_are_made_alone),
       cmocka_unit_test(messages_say_where_bytes_are),
       cmocka_unit_test(blocks_of_a_run_share_no_byte),

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 
 #include "format/base/independent_regions.h"
-#include "runtime/variants.h"
+#include "tests/runtime/run/regions_fixture.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/optional_parts.h"
 #include "tests/support/short_kernel_table.h"
 #include "tests/support/test_program.h"
-
-enum { COUNT = 65536, BYTES = COUNT * 4 };
 
 static etx_diag diag;
 static float input[COUNT];
@@ -42,18 +40,13 @@ static test_program* program_of(void (*place)(test_program*, two_sums*)) {
   return p;
 }
 
-static bool submit(void* context, etx_work* work) {
-  ++*(size_t*)context;
-  work->run(work);
-  return true;
-}
-
 static size_t region_steps(void (*place)(test_program*, two_sums*)) {
   test_program* const p = program_of(place);
   etx_program program;
   test_loaded loaded;
   size_t bytes = 0, submitted = 0;
-  const etx_launcher launcher = {.submit = submit, .context = &submitted};
+  const etx_launcher launcher = {.submit = regions_count_work,
+                                 .context = &submitted};
   assert_ok(
       etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
   assert_ok(test_load(&loaded, &program, "sums", NULL, &diag));
@@ -115,44 +108,6 @@ static void addresses_decide(void** state) {
 
 // ---- what methods hold ----
 
-// Loads "forward" of `p` with all kernels and finds its regions.
-typedef struct regions_fixture {
-  test_program* p;
-  etx_program program;
-  test_loaded loaded;
-  test_block block;
-  size_t submitted;
-  etx_launcher launcher;
-  _Alignas(16) uint8_t state[64];
-  uint32_t torn;
-} regions_fixture;
-
-static void start_regions(regions_fixture* f, test_program* p) {
-  size_t bytes = 0;
-  memset(f->state, 0, sizeof f->state);
-  f->p = p;
-  f->torn = 0;
-  f->submitted = 0;
-  f->launcher = (etx_launcher){.submit = submit, .context = &f->submitted};
-  const etx_planned_memory session = {f->state, sizeof f->state, &f->torn};
-  assert_ok(etx_program_open(&f->program, test_file(p), &etx_all_kernels, NULL,
-                             &diag));
-  assert_ok(test_load(&f->loaded, &f->program, "forward", &session, &diag));
-  assert_ok(etx_method_regions_needed(&f->loaded.method, 4, &bytes, &diag));
-  f->block = test_block_new(bytes, ETX_MEMORY_ALIGNMENT);
-}
-
-static etx_status use(regions_fixture* f) {
-  return etx_method_use_regions(&f->loaded.method, &f->launcher, 4,
-                                f->block.bytes, &diag);
-}
-
-static void end_regions(regions_fixture* f) {
-  assert_true(test_unload(&f->loaded));
-  assert_true(test_block_end(&f->block));
-  test_program_end(f->p);
-}
-
 // Two long sums side by side, and around them: views, constants, state that is
 // read and written, None in a list, and a step that fails.
 static test_program* make_mixed(int64_t index) {
@@ -193,11 +148,11 @@ static void regions_of_other_values_are_found(void** state) {
   regions_fixture f;
   etx_region_step step;
   const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
-  start_regions(&f, make_mixed(0));
+  regions_start(&f, make_mixed(0));
   assert_false(etx_method_region_step_at(&f.loaded.method, 0, &step));
   assert_null(etx_method_region_temporary(&f.loaded.method, 0).data);
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(use(&f));
+  assert_ok(regions_use(&f));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_true(f.submitted > 0);
@@ -210,49 +165,27 @@ static void regions_of_other_values_are_found(void** state) {
   assert_false(etx_method_region_step_at(&f.loaded.method, 99, &step));
   assert_null(etx_method_region_temporary(&f.loaded.method, 0).data);
   assert_null(etx_method_region_temporary(&f.loaded.method, 4).data);
-  end_regions(&f);
+  regions_end(&f);
 }
 
 static void a_step_alone_may_fail(void** state) {
   (void)state;
   regions_fixture f;
   const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
-  start_regions(&f, make_mixed(99));
+  regions_start(&f, make_mixed(99));
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(use(&f));
+  assert_ok(regions_use(&f));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
   etx_diag_init(&diag);
   assert_int_not_equal(etx_method_run(&f.loaded.method, &diag), ETX_OK);
   assert_true(test_message_has(&diag, "instruction 2"));
-  end_regions(&f);
-}
-
-// u = cat(x), v = neg(x), y = u + 2 * v for n elements.
-static void add_dynamic(test_program* p, const char* name, bool has_blob) {
-  test_method(p, name);
-  test_arenas(p, 8 * BYTES, 0);
-  const test_sizes sizes = SIZES(COUNT);
-  const int x = test_input(
-      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
-  int values[3];
-  for (int i = 0; i < 3; ++i) {
-    values[i] = test_dynamic(
-        p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, (uint64_t)i * BYTES));
-  }
-  const int alpha = test_int(p, 2), zero = test_int(p, 0);
-  const int parts = test_tensors(p, ARGS(x));
-  test_call(p, "aten::cat", "out", ARGS(parts, zero, values[0], values[0]));
-  test_call(p, "aten::neg", "out", ARGS(x, values[1], values[1]));
-  test_call(p, "aten::add", "out",
-            ARGS(values[0], values[1], alpha, values[2], values[2]));
-  test_output(p, values[2], "y");
-  if (has_blob) test_dim(p, 0, 0, test_symbol(p, "n", 0, COUNT), 1, 0);
+  regions_end(&f);
 }
 
 static test_program* make_dynamic(bool has_blob) {
   test_program* const p = test_program_new();
   if (has_blob) test_blob(p);
-  add_dynamic(p, "forward", has_blob);
+  regions_add_dynamic(p, "forward", has_blob);
   return p;
 }
 
@@ -272,9 +205,9 @@ static void regions_hold_for_all_sizes(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
     regions_fixture f;
-    start_regions(&f, make_dynamic(has_blob == 1));
+    regions_start(&f, make_dynamic(has_blob == 1));
     if (has_blob == 0) {  // its sizes are not known yet
-      assert_refused(use(&f), ETX_BAD_STATE, "must be prepared before");
+      assert_refused(regions_use(&f), ETX_BAD_STATE, "must be prepared before");
     }
     for (int32_t count = COUNT; count > 0; count /= 16) {
       if (count < COUNT) run_without_elements(&f);
@@ -283,7 +216,7 @@ static void regions_hold_for_all_sizes(void** state) {
       assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
       assert_ok(etx_method_prepare(&f.loaded.method, &diag));
       if (count == COUNT) {
-        assert_ok(use(&f));
+        assert_ok(regions_use(&f));
         assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
       }
       assert_ok(etx_method_run(&f.loaded.method, &diag));
@@ -292,7 +225,7 @@ static void regions_hold_for_all_sizes(void** state) {
         assert_true(y[i] == -input[i]);
       }
     }
-    end_regions(&f);
+    regions_end(&f);
   }
   memset(input, 0, sizeof input);
 }
@@ -309,17 +242,17 @@ static void steps_are_compared_within_a_window(void** state) {
   for (int i = 0; i < ETX_REGIONS_WINDOW + 88; ++i) {
     test_call(p, "aten::relu", "out", ARGS(a, a, a));
   }
-  start_regions(&f, p);
-  assert_ok(use(&f));
+  regions_start(&f, p);
+  assert_ok(regions_use(&f));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
-  end_regions(&f);
+  regions_end(&f);
 }
 
 static void methods_with_other_callers_have_no_regions(void** state) {
   (void)state;
   regions_fixture f;
-  start_regions(&f, make_mixed(0));
+  regions_start(&f, make_mixed(0));
   etx_run_observer observer = {NULL, NULL, NULL};
   const etx_bytes_mut whole = f.block.bytes;
   assert_refused(
@@ -333,15 +266,16 @@ static void methods_with_other_callers_have_no_regions(void** state) {
                                       &diag));
   assert_true(most > whole.size);
   --f.block.bytes.size;
-  assert_refused(use(&f), ETX_OUT_OF_MEMORY, "the regions of method 'forward'");
+  assert_refused(regions_use(&f), ETX_OUT_OF_MEMORY,
+                 "the regions of method 'forward'");
   f.block.bytes = (etx_bytes_mut){whole.data + 4, whole.size};
-  assert_refused(use(&f), ETX_BAD_ARGUMENT, "not aligned");
+  assert_refused(regions_use(&f), ETX_BAD_ARGUMENT, "not aligned");
   f.block.bytes = whole;
   etx_method_observe(&f.loaded.method, &observer);
-  assert_ok(use(&f));
+  assert_ok(regions_use(&f));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   etx_method_observe(&f.loaded.method, NULL);
-  end_regions(&f);
+  regions_end(&f);
 
   test_program* const p = test_program_new();  // a branch
   test_method(p, "forward");
@@ -349,10 +283,10 @@ static void methods_with_other_callers_have_no_regions(void** state) {
   const int a = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
   test_jump_false(p, test_bool(p, true), 2);
   test_call(p, "aten::relu", "out", ARGS(a, a, a));
-  start_regions(&f, p);
-  assert_ok(use(&f));
+  regions_start(&f, p);
+  assert_ok(regions_use(&f));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
-  end_regions(&f);
+  regions_end(&f);
 }
 
 // A part of `u` from the number `from` on is read, and its first elements are
@@ -378,15 +312,15 @@ static void a_view_that_moves_has_the_whole_memory(void** state) {
   test_call(p, "aten::neg", "out", ARGS(part, w, w));
   test_call(p, "aten::neg", "out", ARGS(x, first, first));
   test_output(p, w, "w");
-  start_regions(&f, p);
+  regions_start(&f, p);
   const etx_tensor tensor = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
   const etx_value number = {.kind = ETX_VALUE_INT, .as.integer = 2 * COUNT};
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &tensor, &diag));
   assert_ok(etx_method_set_value(&f.loaded.method, 1, &number, &diag));
   assert_ok(etx_method_prepare(&f.loaded.method, &diag));
-  assert_ok(use(&f));
+  assert_ok(regions_use(&f));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
-  end_regions(&f);
+  regions_end(&f);
 }
 
 // ---- how regions end ----
@@ -457,7 +391,7 @@ static void the_first_failure_in_the_file_is_reported(void** state) {
     late_launcher l = {0, 0, i % 4 < 2};
     const etx_launcher launcher = {submit_later, run_now, &l};
     regions_fixture f;
-    start_regions(&f, make_picks(u_first, cases[k].first, cases[k].then));
+    regions_start(&f, make_picks(u_first, cases[k].first, cases[k].then));
     assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
     etx_diag_init(&diag);
     const etx_status wanted = etx_method_run(&f.loaded.method, &diag);
@@ -468,7 +402,7 @@ static void the_first_failure_in_the_file_is_reported(void** state) {
       assert_true(test_message_has(&message, cases[k].place));
     }
     f.launcher = launcher;
-    assert_ok(use(&f));
+    assert_ok(regions_use(&f));
     assert_int_equal(etx_method_region_steps(&f.loaded.method), 4);
     etx_diag_init(&diag);
     assert_int_equal(etx_method_run(&f.loaded.method, &diag), wanted);
@@ -480,7 +414,7 @@ static void the_first_failure_in_the_file_is_reported(void** state) {
       const float* const b = test_output_tensor(&f.loaded.method, 1)->data;
       assert_true(*a == 14 && *b == 18);
     }
-    end_regions(&f);
+    regions_end(&f);
   }
   memset(input, 0, sizeof input);
 }
@@ -537,185 +471,7 @@ static void regions_have_temporary_memory_of_their_own(void** state) {
     }
   }
   memset(input, 0, sizeof input);
-  end_regions(&f);
-}
-
-// ---- steps that run alone ----
-
-static size_t region_steps_of(test_program* p) {
-  regions_fixture f;
-  start_regions(&f, p);
-  const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
-  assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(use(&f));
-  const size_t steps = etx_method_region_steps(&f.loaded.method);
-  assert_ok(etx_method_run(&f.loaded.method, &diag));
-  end_regions(&f);
-  return steps;
-}
-
-static test_program* begin_pair(int* x) {
-  test_program* const p = test_program_new();
-  test_method(p, "forward");
-  test_arenas(p, 8 * BYTES, 0);
-  *x = test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT)), "x");
-  return p;
-}
-
-static void random_numbers_are_drawn_in_order(void** state) {
-  (void)state;
-  int x = 0;
-  test_program* const p = begin_pair(&x);
-  const int sizes = test_ints(p, (const int[]){test_int(p, COUNT)}, 1);
-  for (uint64_t i = 0; i < 2; ++i) {
-    const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(COUNT), i * BYTES);
-    test_call(p, "aten::rand", "out", ARGS(sizes, y, y));
-  }
-  assert_int_equal(region_steps_of(p), 0);
-}
-
-static void sizes_from_data_are_checked_alone(void** state) {
-  (void)state;
-  int x = 0;
-  test_program* const p = begin_pair(&x);
-  for (uint64_t i = 0; i < 2; ++i) {
-    const int y =
-        test_scratch(p, ETX_DTYPE_INT64, SIZES(COUNT, 1), i * 2 * BYTES);
-    test_call(p, "aten::nonzero", "out", ARGS(x, y, y));
-  }
-  for (size_t i = 0; i < COUNT; ++i) input[i] = 1;
-  assert_int_equal(region_steps_of(p), 0);
-  memset(input, 0, sizeof input);
-}
-
-// A tensor without elements needs no memory, so none is known.
-static void steps_without_known_memory_run_alone(void** state) {
-  (void)state;
-  for (int is_empty = 0; is_empty < 2; ++is_empty) {
-    int x = 0;
-    test_program* const p = begin_pair(&x);
-    const int empty = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(0));
-    for (uint64_t i = 0; i < 2; ++i) {
-      const int y =
-          test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2 * COUNT), i * 2 * BYTES);
-      const int items[] = {x, x, empty};
-      test_call(
-          p, "aten::cat", "out",
-          ARGS(test_tensors(p, items, is_empty ? 3 : 2), test_int(p, 0), y, y));
-    }
-    assert_int_equal(region_steps_of(p), is_empty ? 0 : 2);
-  }
-}
-
-// A tensor of fixed sizes in the memory of one whose sizes vary.
-static void a_fixed_view_of_varying_memory_is_seen(void** state) {
-  (void)state;
-  regions_fixture f;
-  etx_region_step steps[3];
-  test_program* const p = test_program_new();
-  test_blob(p);
-  test_method(p, "forward");
-  test_arenas(p, 8 * BYTES, 0);
-  const test_sizes sizes = SIZES(COUNT);
-  const int x = test_input(
-      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
-  const int u = test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 0));
-  const int v =
-      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, BYTES));
-  const int first = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1));
-  const int w = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 2 * BYTES);
-  test_view(p, first, u, 0);
-  test_call(p, "aten::relu", "out", ARGS(x, u, u));
-  test_call(p, "aten::neg", "out", ARGS(x, v, v));
-  test_call(p, "aten::neg", "out", ARGS(first, w, w));
-  test_output(p, u, "u");
-  test_output(p, v, "v");
-  test_output(p, w, "w");
-  test_dim(p, 0, 0, test_symbol(p, "n", 1, COUNT), 1, 0);
-  start_regions(&f, p);
-  input[0] = 5;
-  const etx_tensor whole = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
-  assert_ok(etx_method_set_input(&f.loaded.method, 0, &whole, &diag));
-  assert_ok(etx_method_prepare(&f.loaded.method, &diag));
-  assert_ok(use(&f));
-  assert_int_equal(etx_method_region_steps(&f.loaded.method), 3);
-  for (size_t i = 0; i < 3; ++i) {
-    assert_true(etx_method_region_step_at(&f.loaded.method, i, &steps[i]));
-  }
-  assert_int_equal(steps[0].group_end, 3);
-  assert_int_not_equal(steps[0].region, steps[1].region);
-  assert_int_equal(steps[2].region, steps[0].region);
-  assert_ok(etx_method_run(&f.loaded.method, &diag));
-  assert_true(*(float*)test_output_tensor(&f.loaded.method, 2)->data == -5);
-  input[0] = 0;
-  end_regions(&f);
-}
-
-// In the end, b is a view of c. The empty view of b has no bytes in a block.
-static void roots_without_bytes_are_in_no_block(void** state) {
-  (void)state;
-  regions_fixture f;
-  test_program* const p = test_program_new();
-  test_blob(p);
-  test_method(p, "forward");
-  test_arenas(p, 1024, 0);
-  const test_sizes sizes = SIZES(8);
-  const int x = test_input(
-      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
-  const int c = test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes), "c");
-  const int u = test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 0));
-  const int b = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 256);
-  const int empty = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(0));
-  const int o = test_scratch(p, ETX_DTYPE_FLOAT32, sizes, 512);
-  const int size = test_ints(p, ARGS(test_int(p, 8)));
-  test_view(p, empty, b, 0);
-  test_call(p, "aten::neg", "out", ARGS(x, u, u));
-  test_call(p, "aten::cat", "out",
-            ARGS(test_tensors(p, ARGS(empty, c)), test_int(p, 0), o, o));
-  test_call(p, "executorch_prim::et_view", "default", ARGS(c, size, b));
-  test_output(p, u, "u");
-  test_output(p, o, "o");
-  test_dim(p, 0, 0, test_symbol(p, "n", 0, 8), 1, 0);
-  start_regions(&f, p);
-  float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-  const etx_tensor given = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 8);
-  for (size_t i = 0; i < 2; ++i) {
-    assert_ok(etx_method_set_input(&f.loaded.method, i, &given, &diag));
-  }
-  assert_ok(use(&f));
-  assert_ok(etx_method_run(&f.loaded.method, &diag));
-  const float* const negated = test_output_tensor(&f.loaded.method, 0)->data;
-  assert_true(negated[0] == -1 && negated[7] == -8);
-  assert_memory_equal(test_output_tensor(&f.loaded.method, 1)->data, data,
-                      sizeof data);
-  end_regions(&f);
-}
-
-static void a_method_with_variants_has_no_regions(void** state) {
-  (void)state;
-  regions_fixture f;
-  size_t count = 0;
-  etx_memory_needed needed;
-  test_program* const p = test_program_new();
-  test_blob(p);
-  add_dynamic(p, "forward", true);
-  add_dynamic(p, "forward@1", true);
-  start_regions(&f, p);
-  assert_ok(etx_method_variants_needed(&f.program, etx_text_of("forward"),
-                                       &count, &needed, &diag));
-  assert_int_equal(count, 1);
-  test_block variants =
-      test_block_new(needed.structure_bytes, ETX_MEMORY_ALIGNMENT);
-  assert_ok(
-      etx_method_use_variants(&f.loaded.method, variants.bytes, NULL, &diag));
-  const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
-  assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(use(&f));
-  assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
-  assert_ok(etx_method_run(&f.loaded.method, &diag));
-  assert_int_equal(f.submitted, 0);
-  assert_true(test_block_end(&variants));
-  end_regions(&f);
+  regions_end(&f);
 }
 
 // ---- limits ----
@@ -786,13 +542,6 @@ int main(void) {
                      a_view_that_moves_has_the_whole_memory),
       cmocka_unit_test(the_first_failure_in_the_file_is_reported),
       cmocka_unit_test(regions_have_temporary_memory_of_their_own),
-      cmocka_unit_test(random_numbers_are_drawn_in_order),
-      unit_test_with(ETX_DYNAMIC, sizes_from_data_are_checked_alone),
-      cmocka_unit_test(steps_without_known_memory_run_alone),
-      unit_test_with(ETX_DYNAMIC, a_fixed_view_of_varying_memory_is_seen),
-      unit_test_with(ETX_DYNAMIC && ETX_VIEWS,
-                     roots_without_bytes_are_in_no_block),
-      unit_test_with(ETX_DYNAMIC, a_method_with_variants_has_no_regions),
       unit_test_with(ETX_DYNAMIC, regions_beyond_the_address_space_are_refused),
   };
   return cmocka_run_group_tests_name("method_regions", tests, NULL, NULL);

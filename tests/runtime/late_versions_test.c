@@ -1,6 +1,7 @@
 // What is prepared again in a second run. A kernel table counts the calls of
 // `prepare`; results are compared with sums written out by hand.
 
+#include "runtime/method/method_types.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/optional_parts.h"
@@ -342,6 +343,69 @@ static void a_loop_body_is_prepared_once(void** state) {
   end(&f);
 }
 
+static bool takes_over(const versions_fixture* f) {
+  return (f->loaded.method.flow & ETX_FLOW_SAME) != 0;
+}
+
+// n = item(count); b = x[0:n]; v = a view of b with n elements; c = v + v: the
+// sizes of the view are late.
+static void a_run_takes_over_the_sizes_of_a_late_view(void** state) {
+  (void)state;
+  versions_fixture f;
+  start(&f);
+  test_program* p = f.p;
+  const int n = test_int(p, 0), *s = f.slots;
+  const int view =
+      test_dynamic(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(ROOM)));
+  test_call(p, "aten::_local_scalar_dense", "", ARGS(f.count, n));
+  head(&f, f.x, n, s[0]);
+  test_call(p, "executorch_prim::et_view", "default",
+            ARGS(s[0], test_ints(p, &n, 1), view));
+  twice(&f, view, s[1]);
+  load(&f, s[1]);
+  for (int64_t count = 3; count < 6; ++count) {
+    run_ok(&f, (versions_run){7, count, true}, (int32_t)count, 2);
+    assert_true(prepared >= 2);
+    assert_false(takes_over(&f));
+    for (size_t i = 0; i < 3; ++i) {
+      run_ok(&f, (versions_run){7, count, true}, (int32_t)count, 2);
+      assert_int_equal(prepared, 0);
+      assert_true(takes_over(&f));
+    }
+  }
+  end(&f);
+}
+
+// n = item(count); a = x + x; v = a view of a[n:n+2]; c = v + v: only the place
+// of the view is late.
+static void a_run_takes_over_the_place_of_a_late_view(void** state) {
+  (void)state;
+  versions_fixture f;
+  start(&f);
+  test_program* p = f.p;
+  const int n = test_int(p, 0), two = test_int(p, 2), *s = f.slots;
+  const int view = test_borrowed(p, ETX_DTYPE_INT64, SIZES(2));
+  const int out = test_scratch(p, ETX_DTYPE_INT64, SIZES(2), ROOM * 8);
+  test_call(p, "aten::_local_scalar_dense", "", ARGS(f.count, n));
+  twice(&f, f.x, s[0]);
+  test_call(p, "etx::part_view", "default",
+            ARGS(s[0], n, test_ints(p, &two, 1), view));
+  twice(&f, view, out);
+  load(&f, out);
+  static const int64_t counts[] = {3, 3, 3, 3, 0, 0, 0, 4, 4};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+    assert_ok(run(&f, (versions_run){7, counts[i], true}));
+    const int64_t* data =
+        (const int64_t*)test_output_tensor(&f.loaded.method, 0)->data;
+    assert_int_equal(data[0], 4 * (counts[i] + 1));
+    assert_int_equal(data[1], 4 * (counts[i] + 2));
+    const bool is_equal = i > 0 && counts[i] == counts[i - 1];
+    if (is_equal) assert_int_equal(prepared, 0);
+    assert_int_equal(takes_over(&f), is_equal);
+  }
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_CONTROL_FLOW,
@@ -359,6 +423,10 @@ int main(void) {
       unit_test_with(ETX_CONTROL_FLOW,
                      an_invalid_arm_fails_only_when_it_is_taken),
       unit_test_with(ETX_CONTROL_FLOW, a_loop_body_is_prepared_once),
+      unit_test_with(ETX_CONTROL_FLOW && ETX_VIEWS,
+                     a_run_takes_over_the_sizes_of_a_late_view),
+      unit_test_with(ETX_CONTROL_FLOW && ETX_VIEWS,
+                     a_run_takes_over_the_place_of_a_late_view),
   };
   return cmocka_run_group_tests(tests, make_table, NULL);
 }

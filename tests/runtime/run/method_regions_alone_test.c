@@ -14,7 +14,7 @@ static size_t region_steps_of(test_program* p) {
   regions_start(&f, p);
   const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   const size_t steps = etx_method_region_steps(&f.loaded.method);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   regions_end(&f);
@@ -104,7 +104,7 @@ static void a_fixed_view_of_varying_memory_is_seen(void** state) {
   const etx_tensor whole = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &whole, &diag));
   assert_ok(etx_method_prepare(&f.loaded.method, &diag));
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 3);
   for (size_t i = 0; i < 3; ++i) {
     assert_true(etx_method_region_step_at(&f.loaded.method, i, &steps[i]));
@@ -149,7 +149,7 @@ static void roots_without_bytes_are_in_no_block(void** state) {
   for (size_t i = 0; i < 2; ++i) {
     assert_ok(etx_method_set_input(&f.loaded.method, i, &given, &diag));
   }
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   const float* const negated = test_output_tensor(&f.loaded.method, 0)->data;
   assert_true(negated[0] == -1 && negated[7] == -8);
@@ -177,7 +177,7 @@ static void a_method_with_variants_has_no_regions(void** state) {
       etx_method_use_variants(&f.loaded.method, variants.bytes, NULL, &diag));
   const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_int_equal(f.submitted, 0);

@@ -152,7 +152,7 @@ static void regions_of_other_values_are_found(void** state) {
   assert_false(etx_method_region_step_at(&f.loaded.method, 0, &step));
   assert_null(etx_method_region_temporary(&f.loaded.method, 0).data);
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   assert_true(f.submitted > 0);
@@ -174,7 +174,7 @@ static void a_step_alone_may_fail(void** state) {
   const etx_tensor x = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
   regions_start(&f, make_mixed(99));
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
   etx_diag_init(&diag);
   assert_int_not_equal(etx_method_run(&f.loaded.method, &diag), ETX_OK);
@@ -207,7 +207,8 @@ static void regions_hold_for_all_sizes(void** state) {
     regions_fixture f;
     regions_start(&f, make_dynamic(has_blob == 1));
     if (has_blob == 0) {  // its sizes are not known yet
-      assert_refused(regions_use(&f), ETX_BAD_STATE, "must be prepared before");
+      assert_refused(regions_use(&f, &diag), ETX_BAD_STATE,
+                     "must be prepared before");
     }
     for (int32_t count = COUNT; count > 0; count /= 16) {
       if (count < COUNT) run_without_elements(&f);
@@ -216,7 +217,7 @@ static void regions_hold_for_all_sizes(void** state) {
       assert_ok(etx_method_set_input(&f.loaded.method, 0, &x, &diag));
       assert_ok(etx_method_prepare(&f.loaded.method, &diag));
       if (count == COUNT) {
-        assert_ok(regions_use(&f));
+        assert_ok(regions_use(&f, &diag));
         assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
       }
       assert_ok(etx_method_run(&f.loaded.method, &diag));
@@ -243,7 +244,7 @@ static void steps_are_compared_within_a_window(void** state) {
     test_call(p, "aten::relu", "out", ARGS(a, a, a));
   }
   regions_start(&f, p);
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   assert_ok(etx_method_run(&f.loaded.method, &diag));
   regions_end(&f);
@@ -266,13 +267,13 @@ static void methods_with_other_callers_have_no_regions(void** state) {
                                       &diag));
   assert_true(most > whole.size);
   --f.block.bytes.size;
-  assert_refused(regions_use(&f), ETX_OUT_OF_MEMORY,
+  assert_refused(regions_use(&f, &diag), ETX_OUT_OF_MEMORY,
                  "the regions of method 'forward'");
   f.block.bytes = (etx_bytes_mut){whole.data + 4, whole.size};
-  assert_refused(regions_use(&f), ETX_BAD_ARGUMENT, "not aligned");
+  assert_refused(regions_use(&f, &diag), ETX_BAD_ARGUMENT, "not aligned");
   f.block.bytes = whole;
   etx_method_observe(&f.loaded.method, &observer);
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   etx_method_observe(&f.loaded.method, NULL);
   regions_end(&f);
@@ -284,7 +285,7 @@ static void methods_with_other_callers_have_no_regions(void** state) {
   test_jump_false(p, test_bool(p, true), 2);
   test_call(p, "aten::relu", "out", ARGS(a, a, a));
   regions_start(&f, p);
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   regions_end(&f);
 }
@@ -318,7 +319,7 @@ static void a_view_that_moves_has_the_whole_memory(void** state) {
   assert_ok(etx_method_set_input(&f.loaded.method, 0, &tensor, &diag));
   assert_ok(etx_method_set_value(&f.loaded.method, 1, &number, &diag));
   assert_ok(etx_method_prepare(&f.loaded.method, &diag));
-  assert_ok(regions_use(&f));
+  assert_ok(regions_use(&f, &diag));
   assert_int_equal(etx_method_region_steps(&f.loaded.method), 0);
   regions_end(&f);
 }
@@ -402,7 +403,7 @@ static void the_first_failure_in_the_file_is_reported(void** state) {
       assert_true(test_message_has(&message, cases[k].place));
     }
     f.launcher = launcher;
-    assert_ok(regions_use(&f));
+    assert_ok(regions_use(&f, &diag));
     assert_int_equal(etx_method_region_steps(&f.loaded.method), 4);
     etx_diag_init(&diag);
     assert_int_equal(etx_method_run(&f.loaded.method, &diag), wanted);

@@ -26,9 +26,9 @@ void regions_start(regions_fixture* f, test_program* p) {
   f->block = test_block_new(bytes, ETX_MEMORY_ALIGNMENT);
 }
 
-etx_status regions_use(regions_fixture* f) {
+etx_status regions_use(regions_fixture* f, etx_diag* message) {
   return etx_method_use_regions(&f->loaded.method, &f->launcher, 4,
-                                f->block.bytes, &diag);
+                                f->block.bytes, message);
 }
 
 void regions_end(regions_fixture* f) {

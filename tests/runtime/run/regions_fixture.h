@@ -25,7 +25,7 @@ bool regions_count_work(void* context, etx_work* work);
 // Loads "forward" of `p` with all kernels, and takes memory for its regions.
 void regions_start(regions_fixture* f, test_program* p);
 // Finds the regions.
-etx_status regions_use(regions_fixture* f);
+etx_status regions_use(regions_fixture* f, etx_diag* message);
 // Ends the program, too.
 void regions_end(regions_fixture* f);
 // u = cat(x), v = neg(x), y = u + 2 * v for n elements.

@@ -2,7 +2,7 @@
 // first. A jump backwards depends on a record that has not been noted yet, so
 // that is repeated until nothing changes: about once for each nested loop.
 //
-// The note is in `late`, which has no other use before records are prepared.
+// The note is in `late`, which the shape phase sets before it reads it.
 
 #include "runtime/load/endless_loops.h"
 
@@ -76,14 +76,11 @@ static etx_status refuse(const etx_method* method, size_t record,
 }
 
 etx_status etx_method_check_endless_loops(etx_method* method, etx_diag* diag) {
-  etx_status status = ETX_OK;
   size_t rounds = 0;
   while (rounds < MAX_ROUNDS && note_all(method)) ++rounds;
+  if (rounds == MAX_ROUNDS) return ETX_OK;
   for (size_t i = 0; i < method->record_count; ++i) {
-    if (status == ETX_OK && rounds < MAX_ROUNDS && !reaches_end(method, i)) {
-      status = refuse(method, i, diag);
-    }
-    method->records[i].late = 0;
+    if (!reaches_end(method, i)) return refuse(method, i, diag);
   }
-  return status;
+  return ETX_OK;
 }

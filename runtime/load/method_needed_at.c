@@ -58,12 +58,11 @@ static etx_status find_needed(etx_method* method, const etx_named_size* sizes,
                               etx_diag* diag) {
   ETX_TRY(etx_method_needed(method->program, etx_pte_plan_name(&method->plan),
                             out_needed, diag));
-  method->is_prepared = false;
   ETX_TRY(set_sizes(method, sizes, count, diag));
   ETX_TRY(etx_method_shape_all(method, diag));
   out_needed->scratch_bytes = etx_method_scratch_needed(method);
   out_needed->temporary_bytes = etx_method_temporary_needed(method);
-  method->is_prepared = false;
+  method->is_prepared = false;  // the next run checks its memory
   return ETX_OK;
 }
 

@@ -32,16 +32,13 @@ void etx_once_split_steps(etx_method* method) {
 etx_status etx_once_run(etx_method* method, etx_diag* diag) {
   etx_status status = ETX_OK;
   if (!method->once_is_due) return ETX_OK;
-  const size_t count = method->step_count;
   const size_t all = method->once_count;
   method->kernel_diag->status = ETX_OK;
   method->steps -= all;
-  method->step_count = all;
   const size_t end = method->observer == NULL
                          ? etx_method_run_range(method, 0, all, &status)
                          : method->run_range(method, 0, all, &status);
   method->steps += all;
-  method->step_count = count;
   method->once_is_due = end != all;
   if (!method->once_is_due) return ETX_OK;
   const etx_method_step* const failed = &method->steps[end] - all;

@@ -338,6 +338,37 @@ static void bytes_are_stated_for_sizes_of_symbols(void** state) {
   end_sized(&f);
 }
 
+// The answer for sizes says nothing about the memory that the method has.
+static void sizes_that_were_asked_about_are_checked_by_a_run(void** state) {
+  (void)state;
+  static float x[32];
+  static const int32_t counts[] = {4, 32, 4};
+  sized_fixture f;
+  etx_memory_needed needed;
+  start_sized(&f);
+  etx_method* const method = &f.loaded.method;
+  test_block little = test_block_new(16, ETX_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_method_set_memory(method, little.bytes, method->temporary, &diag));
+  for (size_t i = 0; i < 3; ++i) {
+    const etx_named_size n = {etx_text_of("n"), counts[i]};
+    const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, counts[i]);
+    const etx_value more = {.kind = ETX_VALUE_INT,
+                            .as.integer = 2 * counts[i] + 3};
+    assert_ok(etx_method_needed_at(method, &n, 1, &needed, &diag));
+    assert_ok(etx_method_set_input(method, 0, &input, &diag));
+    assert_ok(etx_method_set_value(method, 1, &more, &diag));
+    if (counts[i] == 4) {
+      assert_ok(etx_method_run(method, &diag));
+    } else {
+      assert_refused(etx_method_run(method, &diag), ETX_OUT_OF_MEMORY,
+                     "needs 128 bytes of scratch at these sizes");
+    }
+  }
+  assert_true(test_block_end(&little));
+  end_sized(&f);
+}
+
 typedef struct busy_calls {
   etx_method* method;
   size_t count;
@@ -512,6 +543,8 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_aligned),
       cmocka_unit_test(private_arenas_are_consecutive),
       unit_test_with(ETX_DYNAMIC, bytes_are_stated_for_sizes_of_symbols),
+      unit_test_with(ETX_DYNAMIC,
+                     sizes_that_were_asked_about_are_checked_by_a_run),
       unit_test_with(ETX_DYNAMIC, a_method_in_use_is_not_changed),
       cmocka_unit_test(other_memory_is_checked),
       unit_test_with(ETX_DYNAMIC, bytes_of_a_kernel_that_refuses_are_bounded),

@@ -43,6 +43,7 @@ TESTS = {
     "cli/verify": ["test_cli_verify_*"],
     "runtime/load": ["test_runtime_method_*", "test_runtime_variants_*", "test_runtime_missing_*",
                      "test_runtime_run_chains_*", "test_runtime_left_out_*",
+                     "test_runtime_late_calls_*",
                      "test_runtime_state_checks_*", "test_cli_size_values_*",
                      "test_cli_size_program_*"],
     "runtime/method": ["test_runtime_method_*", "test_runtime_run_chains_*"],

@@ -288,6 +288,32 @@ static void a_call_sized_by_data_may_write_state(void** state) {
   end(&f);
 }
 
+// x[n:given], of a number that the caller gives and the method computes before
+// it is used. Each run begins with the caller's.
+static void a_given_number_may_be_computed_again(void** state) {
+  (void)state;
+  late_fixture f;
+  start(&f);
+  test_program* const p = f.p;
+  const int given = test_input(p, test_int(p, ROOM), "");
+  const int out = add_vector(&f);
+  test_dim(p, 2, -1, test_symbol(p, "given", 0, ROOM), 1, 0);
+  test_jump_false(p, f.no, 2);
+  test_call(p, "aten::sym_size", "int", ARGS(f.x, f.zero, given));
+  test_call(p, "aten::slice_copy", "Tensor_out",
+            ARGS(f.x, f.zero, f.n, given, f.one, out, out));
+  test_output(p, out, "");
+  load(&f);
+  static const int64_t starts[] = {1, 2, 2, 3, 0};
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; ++i) {
+    f.pair.number = starts[i];
+    assert_ok(sized_pair_run(&f.pair, (const int64_t[]){6, 2}, &diag));
+    expect(sized_pair_output(&f.pair, 0), 6 - (size_t)starts[i],
+           (float)starts[i] + 1, 1);
+  }
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_CONTROL_FLOW, numbers_of_all_kinds_may_be_late),
@@ -297,6 +323,7 @@ int main(void) {
       unit_test_with(ETX_CONTROL_FLOW, an_input_is_not_sized_by_data),
       unit_test_with(ETX_CONTROL_FLOW, a_tensor_sized_by_data_may_be_moved_to),
       unit_test_with(ETX_CONTROL_FLOW, a_call_sized_by_data_may_write_state),
+      unit_test_with(ETX_CONTROL_FLOW, a_given_number_may_be_computed_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

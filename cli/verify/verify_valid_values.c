@@ -189,19 +189,15 @@ void etx_verify_value_write(etx_verify_valid_values* valid, uint32_t value,
   valid->written_at[v->top] = (uint32_t)step + 1;
 }
 
-// Invalidates the bytes of one range of two results. The pieces of a view are
-// those of its outermost parent.
-static void spoil_range(etx_verify_valid_values* valid, uint32_t a, uint32_t b,
+// Invalidates all that has bytes of a range: what two results show, too.
+static void spoil_range(etx_verify_valid_values* valid, uint32_t by,
                         size_t step, etx_verify_range range) {
   size_t piece = etx_verify_interval_tree_next(&valid->intervals, range, 0);
   for (; piece != SIZE_MAX; piece = etx_verify_interval_tree_next(
                                 &valid->intervals, range, piece + 1)) {
     const uint32_t owner = valid->intervals.pieces[piece].owner;
-    if (owner != valid->m->values[a].top && owner != valid->m->values[b].top) {
-      continue;
-    }
     etx_verify_interval_tree_remove_one(&valid->intervals, piece);
-    note_overwriter(valid, owner, a, step);
+    note_overwriter(valid, owner, by, step);
   }
 }
 
@@ -214,7 +210,7 @@ void etx_verify_value_spoil(etx_verify_valid_values* valid, uint32_t a,
       const etx_verify_range x = etx_verify_address_range(m, a, i);
       const etx_verify_range y = etx_verify_address_range(m, b, k);
       if (!etx_verify_overlap(x, y)) continue;
-      spoil_range(valid, a, b, step,
+      spoil_range(valid, a, step,
                   (etx_verify_range){x.start > y.start ? x.start : y.start,
                                      x.end < y.end ? x.end : y.end});
     }

@@ -17,6 +17,16 @@ static void view(test_program* p, int from, int to, int size) {
             ARGS(from, test_ints(p, ARGS(test_int(p, size))), to));
 }
 
+static int view_of_two(test_program* p) {
+  return test_borrowed(p, F32, SIZES(2));
+}
+
+static void part_of_two(test_program* p, int from, int start, int to) {
+  test_call(
+      p, "etx::part_view", "default",
+      ARGS(from, test_int(p, start), test_ints(p, ARGS(test_int(p, 2))), to));
+}
+
 // ---- rows and headers ----
 
 // By its row, `to` is a view of the input, which is always valid. By the move
@@ -104,6 +114,30 @@ static void a_view_is_set_up_before_it_is_read(void** state) {
     test_output(p, y, "y");
     if (early) {
       refuse(p, "reads value '2'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// A part that starts where the caller says, planned at the first element.
+static void a_part_that_can_be_anywhere_has_no_row(void** state) {
+  (void)state;
+  for (int given = 0; given < 2; ++given) {
+    test_program* const p = start(96).p;
+    const int z = eight_given(p), n = test_int(p, 0);
+    const int all = eight_at(p, 0), y = four_at(p, 32);
+    const int rows = test_scratch(p, F32, SIZES(4), 0);
+    const int first = test_scratch(p, F32, SIZES(4), 0);
+    if (given) test_input(p, n, "n");
+    test_view(p, first, rows, 0);
+    relu(p, z, all);
+    test_call(p, "etx::part_view", "default",
+              ARGS(all, n, test_ints(p, ARGS(test_int(p, 4))), rows));
+    relu(p, first, y);
+    test_output(p, y, "y");
+    if (given) {
+      refuse(p, "value '4' has a view row, but takes over the header of a");
     } else {
       accept(p);
     }
@@ -265,6 +299,31 @@ static void a_result_in_a_view_of_another_one_spoils_it(void** state) {
   }
 }
 
+// Two results are views of one tensor: which of them it shows is unknown.
+static void what_two_results_of_a_call_show_is_spoilt(void** state) {
+  (void)state;
+  for (int apart = 0; apart < 2; ++apart) {
+    test_program* const p = stock(96);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
+    const int z = eight_given(p);
+    const int all = eight_at(p, 0), y = eight_at(p, 32);
+    const int one = view_of_two(p), other = view_of_two(p);
+    const int list = test_tensors(p, ARGS(one, other));
+    relu(p, z, all);
+    part_of_two(p, all, 0, one);
+    part_of_two(p, all, apart ? 2 : 0, other);
+    test_call(p, "aten::split_copy", "Tensor_out",
+              ARGS(x, test_int(p, 2), test_int(p, 0), list, list));
+    relu(p, all, y);
+    test_output(p, y, "y");
+    if (apart) {
+      accept(p);
+    } else {
+      refuse(p, "reads value '2', but value");
+    }
+  }
+}
+
 // One result that nothing reads may lie in the bytes of another one.
 static void a_spoilt_result_that_is_not_read_is_allowed(void** state) {
   (void)state;
@@ -294,6 +353,8 @@ int main(void) {
       cmocka_unit_test(what_is_in_place_has_one_order_of_dimensions),
       cmocka_unit_test(dimensions_of_one_element_have_no_order),
       cmocka_unit_test(a_result_in_a_view_of_another_one_spoils_it),
+      cmocka_unit_test(what_two_results_of_a_call_show_is_spoilt),
+      cmocka_unit_test(a_part_that_can_be_anywhere_has_no_row),
       cmocka_unit_test(a_spoilt_result_that_is_not_read_is_allowed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,27 @@ static void rows_stay_valid_in_every_layout(void** state) {
   }
 }
 
+// Two parts of one value are in one block, which moves as a whole.
+static void parts_beside_the_list_lose_no_row(void** state) {
+  (void)state;
+  int x;
+  test_program* const p = start_varying(0, &x);
+  const int z = borrowed_input(p);
+  const int again = test_input(p, test_bool(p, false), "again");
+  const int row = test_input(p, test_int(p, 0), "row");
+  const int l = test_scratch(p, F32, SIZES(2, 4), 64), w = four_at(p, 96);
+  const int whole = test_scratch(p, F32, SIZES(12), 64), y = varying_at(p, 0);
+  test_view(p, whole, l, 0);
+  test_view(p, whole, w, 32);
+  relu(p, x, y);
+  relu(p, z, w);
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, z, row));
+  test_jump_false(p, again, 0);
+  test_output(p, whole, "whole");
+  test_output(p, y, "y");
+  accept(p);
+}
+
 static void unreachable_instructions_lose_no_row(void** state) {
   (void)state;
   test_program* const p = stock(96);
@@ -283,6 +304,7 @@ int main(void) {
       cmocka_unit_test(the_innermost_loop_counts),
       cmocka_unit_test(all_loops_that_fill_a_list_count),
       cmocka_unit_test(rows_stay_valid_in_every_layout),
+      cmocka_unit_test(parts_beside_the_list_lose_no_row),
       cmocka_unit_test(unreachable_instructions_lose_no_row),
       cmocka_unit_test(the_work_for_rows_has_a_limit),
       cmocka_unit_test(rows_of_earlier_iterations_must_stay_valid),

@@ -110,6 +110,27 @@ static void a_part_of_a_part_may_be_anywhere_too(void** state) {
   accept(j.p);
 }
 
+// Though each of them may be anywhere in the whole.
+static void results_of_one_call_may_be_two_parts(void** state) {
+  (void)state;
+  for (int same = 0; same < 2; ++same) {
+    const joined j = start_joined();
+    const int list =
+        test_tensors(j.p, ARGS(j.first, same ? j.first : j.second));
+    part_after(&j, j.none, j.first);
+    part_after(&j, j.first, j.second);
+    relu(j.p, j.y, j.second);
+    test_call(j.p, "aten::split_copy", "Tensor_out",
+              ARGS(j.x, test_int(j.p, 4), test_int(j.p, 0), list, list));
+    cat(&j, j.first, j.second);
+    if (same) {
+      refuse(j.p, "reads value '5', but value '5' overwrote it");
+    } else {
+      accept(j.p);
+    }
+  }
+}
+
 // ---- parts that are not what they seem ----
 
 // Something else gives the second part a header, or shows the first one before
@@ -701,6 +722,7 @@ int main(void) {
       cmocka_unit_test(parts_may_be_computed_in_any_order),
       cmocka_unit_test(views_of_parts_are_as_disjoint_as_the_parts),
       cmocka_unit_test(a_part_of_a_part_may_be_anywhere_too),
+      cmocka_unit_test(results_of_one_call_may_be_two_parts),
       cmocka_unit_test(a_part_that_something_else_makes_is_none),
       cmocka_unit_test(parts_have_their_dimensions_in_order),
       cmocka_unit_test(parts_in_front_of_others_have_fixed_sizes),

@@ -426,6 +426,80 @@ static void blocks_of_concurrent_methods_do_not_move_together(void** state) {
   }
 }
 
+// Bytes between the plan and the places of other layouts count, too: above the
+// plan, below it, and none at all.
+static void blocks_in_other_layouts_are_off_stable_outputs(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    const bool is_low = kind == 1, is_undescribed = kind == 3;
+    test_program* const p = start_with_state(128, 32).p;
+    const int y = four_at(p, is_low ? 0 : 80);
+    const int a = test_state(p, "a", F32, SIZES(4), 0);
+    test_state_row(p, "a", F32, SIZES(4), 0, 0);
+    relu(p, borrowed_input(p), y);
+    relu(p, a, four_at(p, 112));
+    test_output(p, y, "y");
+    test_lifetime(p, ETX_LIFETIME_STABLE);
+    test_method(p, "n");
+    test_arenas(p, 128, 32);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    const int low = varying_at(p, 48), high = varying_at(p, 32);
+    const int same = test_state(p, "a", F32, SIZES(4), 0);
+    test_dim(p, 0, 0, symbol, 1, 0);
+    relu(p, x, low);
+    relu(p, low, high);
+    test_output(p, high, "high");
+    test_output(p, same, "same");
+    test_place(p, low, 0, is_low ? 8 : 32, 16);
+    test_place(p, high, 0, kind == 0 ? 72 : kind == 1 ? 24 : 48, 16);
+    if (is_undescribed) {
+      test_method(p, "o");
+      test_arenas(p, 128, 32);
+      relu(p, borrowed_input(p), four_at(p, 80));
+      test_undescribed(p);
+    }
+    if (kind == 2) {
+      accept(p);
+    } else {
+      refuse(p, "overlaps the stable output value '0' of method 'm'");
+    }
+  }
+}
+
+// A method whose sizes vary may have no bytes of scratch.
+static void a_concurrent_method_may_have_nothing_to_move(void** state) {
+  (void)state;
+  for (int low = 0; low < 3; ++low) {
+    test_program* const p = start(96).p;
+    const int y = four_at(p, 16);
+    relu(p, borrowed_input(p), y);
+    test_output(p, y, "y");
+    test_method(p, "n");
+    test_arenas(p, 96, 0);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    if (low > 0) {
+      const int a = varying_at(p, 48);
+      relu(p, x, a);
+      test_output(p, a, "a");
+      test_place(p, a, 0, low == 1 ? 32 : 24, 16);
+    } else {
+      test_output(p, x, "x");
+      test_described(p);
+    }
+    test_concurrent(p, 0, 1);
+    if (low < 2) {
+      accept(p);
+    } else {
+      refuse(p, "methods 'm' and 'n' may run at the same time");
+    }
+  }
+}
+
 // A tensor that no row of the blob describes lies in the bytes of a state.
 static void every_state_has_a_row(void** state) {
   (void)state;
@@ -451,6 +525,8 @@ int main(void) {
       cmocka_unit_test(a_stable_output_may_be_a_view_of_scratch),
       cmocka_unit_test(blocks_do_not_move_onto_a_stable_output),
       cmocka_unit_test(blocks_of_concurrent_methods_do_not_move_together),
+      cmocka_unit_test(blocks_in_other_layouts_are_off_stable_outputs),
+      cmocka_unit_test(a_concurrent_method_may_have_nothing_to_move),
       cmocka_unit_test(every_state_has_a_row),
       cmocka_unit_test(the_arena_of_states_has_only_states),
       cmocka_unit_test(a_part_of_a_state_may_be_written),

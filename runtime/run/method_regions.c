@@ -20,7 +20,7 @@ typedef struct region_run {
   etx_work work;  // it comes first
   const etx_method* method;
   size_t first, end;  // of the group
-  size_t failed;      // first step that failed, or `end`
+  size_t failed;      // first step that failed, if one did
   etx_status status;  // of that step
   uint8_t region;     // its number
   void* temporary;
@@ -280,7 +280,6 @@ static void start_region(const struct etx_method_regions* all,
   run->method = method;
   run->first = first;
   run->end = all->group_ends[first];
-  run->failed = run->end;
   run->status = ETX_OK;
   run->region = (uint8_t)region;
   etx_diag_init(&run->diag);

@@ -617,7 +617,8 @@ static void fixed_floats_are_compared_with_a_tolerance(void** state) {
   const struct {
     double fixed, given;
     bool is_same;
-  } rows[] = {{1, 1.00005, true},     {1, 0.99995, true},
+  } rows[] = {{0, 1e-4, true},        {0, 1.0001e-4, false},
+              {1, 1.00005, true},     {1, 0.99995, true},
               {0.5, 0.5001, true},    {0.5, 0.50011, false},
               {-0.5, -0.5001, true},  {1, 1.001, false},
               {1, 0.999, false},      {-1, -1.00005, true},

@@ -118,6 +118,33 @@ static void a_fixed_view_of_varying_memory_is_seen(void** state) {
   regions_end(&f);
 }
 
+// Halves of one tensor, whose places never change: steps that write them need
+// not wait for each other.
+static void fixed_parts_of_one_tensor_are_apart(void** state) {
+  (void)state;
+  regions_fixture f;
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 2 * BYTES, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT)), "x");
+  const int both = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2 * COUNT), 0);
+  for (uint64_t i = 0; i < 2; ++i) {
+    const int half = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(COUNT));
+    test_view(p, half, both, i * BYTES);
+    test_call(p, "aten::neg", "out", ARGS(x, half, half));
+  }
+  test_output(p, both, "both");
+  regions_start(&f, p);
+  const etx_tensor given = TEST_TENSOR(input, ETX_DTYPE_FLOAT32, COUNT);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &given, &diag));
+  assert_ok(regions_use(&f, &diag));
+  assert_int_equal(etx_method_region_steps(&f.loaded.method), 2);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  regions_end(&f);
+}
+
 // In the end, b is a view of c. The empty view of b has no bytes in a block.
 static void roots_without_bytes_are_in_no_block(void** state) {
   (void)state;
@@ -191,6 +218,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, sizes_from_data_are_checked_alone),
       cmocka_unit_test(steps_without_known_memory_run_alone),
       unit_test_with(ETX_DYNAMIC, a_fixed_view_of_varying_memory_is_seen),
+      cmocka_unit_test(fixed_parts_of_one_tensor_are_apart),
       unit_test_with(ETX_DYNAMIC && ETX_VIEWS,
                      roots_without_bytes_are_in_no_block),
       unit_test_with(ETX_DYNAMIC, a_method_with_variants_has_no_regions),

@@ -229,7 +229,7 @@ static size_t first_spaces(etx_text line) {
 // One space for each level of two, and for the rest of a call, which etx's
 // sources align with its bracket, at most MOST_SPACES.
 static etx_text with_short_indent(etx_text line) {
-  enum { MOST_SPACES = 6 };
+  enum { MOST_SPACES = 4 };
   const size_t count = first_spaces(line);
   const size_t half = count / 2;
   const size_t kept = half < MOST_SPACES ? half : MOST_SPACES;

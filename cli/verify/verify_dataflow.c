@@ -214,21 +214,11 @@ static etx_status leave(dataflow* f) {
 // ---- blocks ----
 
 static etx_status take_states(dataflow* f) {
-  const uint64_t bytes = (uint64_t)f->blocks.count *
-                         f->valid.intervals.word_count * sizeof *f->states;
-  if (bytes > f->m->max_state_bytes) {
-    return etx_diag_fail(f->m->diag, ETX_UNSUPPORTED,
-                         "method '%t' has %z basic blocks and %z values, too "
-                         "many for a proof",
-                         f->m->name, f->blocks.count, f->m->value_count);
-  }
-  f->states = etx_verify_arena_take(
-      f->m->memory, f->blocks.count * f->valid.intervals.word_count,
-      sizeof *f->states);
+  ETX_TRY(etx_verify_take_states(f->m, &f->blocks,
+                                 f->valid.intervals.word_count, &f->states));
   f->is_reached = etx_verify_arena_take(f->m->memory, f->blocks.count,
                                         sizeof *f->is_reached);
-  return f->states == NULL || f->is_reached == NULL ? ETX_OUT_OF_MEMORY
-                                                    : ETX_OK;
+  return f->is_reached == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
 }
 
 // Intersects the state at the start of `block` with the current one. True if

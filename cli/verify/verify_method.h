@@ -89,7 +89,7 @@ typedef struct etx_verify_method {
   etx_verify_arena* memory;
   etx_diag* diag;
   // Limits of work; tests lower them.
-  uint64_t max_state_bytes;  // of the dataflow's states of all basic blocks
+  uint64_t max_state_bytes;  // of what is known at all basic blocks
   uint64_t max_row_steps;    // that are analysed for all lists (loop_rows)
   // True: unknown operators and delegates are accepted, and their effects are
   // guessed (see etx_verify_effects_of). False for a proof.
@@ -204,6 +204,12 @@ void etx_verify_successors(const etx_verify_method* m,
 // is a loop that nothing leaves.
 ETX_MUST_USE etx_status etx_verify_every_loop_ends(
     const etx_verify_method* m, const etx_verify_basic_blocks* blocks);
+// Takes `words` zeroed words for each basic block, and for the end of the
+// method. ETX_UNSUPPORTED: they are more bytes than m->max_state_bytes.
+ETX_MUST_USE etx_status etx_verify_take_states(
+    const etx_verify_method* m, const etx_verify_basic_blocks* blocks,
+    size_t words, uint64_t** out_states);
+
 // Finds the values that can change at run time: inputs, targets of moves, and
 // scalar results of operators. All other numbers are constants of the file.
 ETX_MUST_USE etx_status etx_verify_find_varying(const etx_verify_method* m,

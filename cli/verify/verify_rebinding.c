@@ -208,10 +208,10 @@ static etx_status find_bare_writes(const rebinding* r,
   const size_t words = r->count / 64 + 1;
   etx_verify_basic_blocks blocks;
   ETX_TRY(etx_verify_find_basic_blocks(m, &blocks));
-  uint64_t* const starts = etx_verify_arena_take(
-      m->memory, (blocks.count + 1) * words, sizeof *starts);
+  uint64_t* starts = NULL;
+  ETX_TRY(etx_verify_take_states(m, &blocks, words, &starts));
   uint64_t* const bare = etx_verify_arena_take(m->memory, words, sizeof *bare);
-  if (starts == NULL || bare == NULL) return ETX_OUT_OF_MEMORY;
+  if (bare == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < words; ++i) starts[i] = UINT64_MAX;
   for (bool is_news = true; is_news;) {
     is_news = false;

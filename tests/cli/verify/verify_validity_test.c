@@ -309,7 +309,6 @@ static void open_method(etx_verify_method* m, const etx_pte* pte,
   etx_verify_method_init(m, pte, NULL, 0, memory, &diag);
   assert_ok(etx_verify_assign_addresses(m));
   assert_ok(etx_verify_find_steps(m));
-  assert_ok(etx_verify_find_rebinding(m));
 }
 
 static void states_of_blocks_have_a_limit(void** state) {
@@ -323,14 +322,41 @@ static void states_of_blocks_have_a_limit(void** state) {
   etx_verify_method m;
   assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
   open_method(&m, &pte, &memory);
-  m.max_state_bytes = 8;
+  assert_ok(etx_verify_find_rebinding(&m));
+  m.max_state_bytes = 16;  // of one block, and of the end
   assert_ok(etx_verify_dataflow(&m));
-  m.max_state_bytes = 7;
+  m.max_state_bytes = 15;
   assert_refused(etx_verify_dataflow(&m), ETX_UNSUPPORTED,
                  "method 'forward' has 1 basic blocks and 2 values, too many "
                  "for a proof");
   etx_verify_arena_release(&memory);
   test_program_end(p);
+}
+
+static void moved_values_of_blocks_have_a_limit(void** state) {
+  (void)state;
+  for (uint64_t limit = 15; limit <= 16; ++limit) {
+    test_program* const p = stock(48);
+    const int x = borrowed_input(p), y = four_at(p, 0), z = four_at(p, 16);
+    relu(p, x, y);
+    test_move(p, y, z);
+    test_output(p, z, "z");
+    etx_pte pte;
+    etx_verify_arena memory = {NULL};
+    etx_verify_method m;
+    assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
+    open_method(&m, &pte, &memory);
+    m.max_state_bytes = limit;
+    if (limit == 16) {
+      assert_ok(etx_verify_find_rebinding(&m));
+    } else {
+      assert_refused(etx_verify_find_rebinding(&m), ETX_UNSUPPORTED,
+                     "method 'forward' has 1 basic blocks and 3 values, too "
+                     "many for a proof");
+    }
+    etx_verify_arena_release(&memory);
+    test_program_end(p);
+  }
 }
 
 // ---- values inside of others, in stock files ----
@@ -722,6 +748,7 @@ int main(void) {
       cmocka_unit_test(a_loop_that_nothing_leaves_is_refused),
       cmocka_unit_test(a_loop_that_is_the_whole_method_is_refused),
       cmocka_unit_test(states_of_blocks_have_a_limit),
+      cmocka_unit_test(moved_values_of_blocks_have_a_limit),
       cmocka_unit_test(a_state_changes_through_states_and_changes_in_place),
       cmocka_unit_test(
           memory_of_the_caller_has_no_content_before_it_is_written),

@@ -50,8 +50,8 @@ static void empties_texts_over_several_lines(void** state) {
       "                       \"is (wrong\",\n"
       "                       f(i, (int)k), names[k]);\n",
       " return etx_diag_fail(diag, BAD,\n"
-      "      \"\",\n"
-      "      f(i, (int)k), names[k]);\n");
+      "    \"\",\n"
+      "    f(i, (int)k), names[k]);\n");
   expect_written("  etx_diag_append(diag, \" ('\" KEY \"')\");\n",
                  " etx_diag_append(diag, \"\" KEY \"\");\n");
 }

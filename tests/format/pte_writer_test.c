@@ -236,7 +236,7 @@ static void more_tables_than_readers_accept_are_not_written(void** state) {
   const etx_bytes_mut file = sample_write(&content);
   assert_ok(etx_pte_open(&pte, sample_view(file), &enough, &diag));
   assert_int_equal(etx_pte_open(&pte, sample_view(file), &fewer, &diag),
-                   ETX_BAD_FILE);
+                   ETX_VERIFIER ? ETX_BAD_FILE : ETX_OK);
   sample_release(file);
 }
 

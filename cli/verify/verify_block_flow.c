@@ -5,28 +5,6 @@
 #include "cli/verify/verify_internal.h"
 #include "format/pte/reserved_names.h"
 
-static void add(uint64_t* set, uint32_t item) {
-  set[item / 64] |= UINT64_C(1) << item % 64;
-}
-
-static void take_away(uint64_t* set, uint32_t item) {
-  set[item / 64] &= ~(UINT64_C(1) << item % 64);
-}
-
-static bool has(const uint64_t* set, uint32_t item) {
-  return (set[item / 64] >> item % 64 & 1) != 0;
-}
-
-// Adds one set to another. True if that changed it.
-static bool unite(uint64_t* set, const uint64_t* other, size_t words) {
-  uint64_t news = 0;
-  for (size_t i = 0; i < words; ++i) {
-    news |= other[i] & ~set[i];
-    set[i] |= other[i];
-  }
-  return news != 0;
-}
-
 // ---- blocks ----
 
 static bool is_in_scratch(const etx_verify_method* m, uint32_t value) {
@@ -122,15 +100,16 @@ static etx_status find_shown(etx_verify_block_flow* f,
   if (f->shown == NULL) return ETX_OUT_OF_MEMORY;
   for (uint32_t v = 0; v < m->value_count; ++v) {
     if (f->block_of[v] == ETX_VERIFY_NONE) continue;
-    add(etx_verify_shown(f, v), f->block_of[v]);
+    etx_verify_set_add(etx_verify_shown(f, v), f->block_of[v]);
   }
   for (bool is_news = true; is_news;) {
     is_news = false;
     for (size_t s = 0; s < m->step_count; ++s) {
       etx_verify_effects_again(m, s, effects);
       if (effects->rebound == ETX_VERIFY_NONE) continue;
-      is_news |= unite(etx_verify_shown(f, effects->rebound),
-                       etx_verify_shown(f, effects->rebound_from), f->words);
+      is_news |= etx_verify_set_unite(
+          etx_verify_shown(f, effects->rebound),
+          etx_verify_shown(f, effects->rebound_from), f->words);
     }
   }
   return ETX_OK;
@@ -144,7 +123,8 @@ static void write_basic_block(const etx_verify_block_flow* f,
   for (uint32_t s = f->basic.first[at]; s < f->basic.first[at + 1]; ++s) {
     etx_verify_effects_again(f->m, s, effects);
     for (size_t i = 0; i < effects->write_count; ++i) {
-      unite(written, etx_verify_shown(f, effects->writes[i].value), f->words);
+      etx_verify_set_unite(
+          written, etx_verify_shown(f, effects->writes[i].value), f->words);
     }
   }
 }
@@ -158,7 +138,7 @@ static etx_status find_written(etx_verify_block_flow* f,
   if (now == NULL || f->written == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < etx_pte_input_count(&m->plan); ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&m->plan, i);
-    unite(f->written, etx_verify_shown(f, v), f->words);
+    etx_verify_set_unite(f->written, etx_verify_shown(f, v), f->words);
   }
   for (bool is_news = true; is_news;) {
     is_news = false;
@@ -168,7 +148,8 @@ static etx_status find_written(etx_verify_block_flow* f,
       etx_verify_ways ways;
       etx_verify_successors(m, &f->basic, b, &ways);
       for (size_t i = 0; i < ways.count; ++i) {
-        is_news |= unite(f->written + ways.next[i] * f->words, now, f->words);
+        is_news |= etx_verify_set_unite(f->written + ways.next[i] * f->words,
+                                        now, f->words);
       }
     }
   }
@@ -181,18 +162,18 @@ static etx_status find_written(etx_verify_block_flow* f,
 // than itself: its parts lie in its block, and no write ends its life.
 static void add_live(const etx_verify_block_flow* f, uint32_t value,
                      uint64_t* live) {
-  add(live, f->m->values[value].top);
+  etx_verify_set_add(live, f->m->values[value].top);
 }
 
 void etx_verify_live_before(const etx_verify_block_flow* f,
                             const etx_verify_effects* e, uint64_t* live) {
-  if (e->rebound != ETX_VERIFY_NONE && has(live, e->rebound)) {
-    take_away(live, e->rebound);
+  if (e->rebound != ETX_VERIFY_NONE && etx_verify_set_has(live, e->rebound)) {
+    etx_verify_set_remove(live, e->rebound);
     add_live(f, e->rebound_from, live);
   }
   // A view is not in the set: a write to it leaves its parent live.
   for (size_t i = 0; i < e->write_count; ++i) {
-    if (!e->writes[i].updates) take_away(live, e->writes[i].value);
+    if (!e->writes[i].updates) etx_verify_set_remove(live, e->writes[i].value);
   }
   for (size_t i = 0; i < e->write_count; ++i) {
     if (e->writes[i].updates) add_live(f, e->writes[i].value, live);
@@ -245,11 +226,12 @@ static etx_status find_live(etx_verify_block_flow* f,
       etx_verify_ways ways;
       etx_verify_successors(m, &f->basic, b, &ways);
       for (size_t i = 0; i < ways.count; ++i) {
-        unite(f->live + b * words, starts + ways.next[i] * words, words);
+        etx_verify_set_unite(f->live + b * words, starts + ways.next[i] * words,
+                             words);
       }
       memcpy(now, f->live + b * words, words * sizeof *now);
       live_at_start(f, effects, b, now);
-      is_news |= unite(starts + b * words, now, words);
+      is_news |= etx_verify_set_unite(starts + b * words, now, words);
     }
   }
   return ETX_OK;

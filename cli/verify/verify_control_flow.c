@@ -27,15 +27,15 @@ etx_status etx_verify_find_varying(const etx_verify_method* m,
 etx_status etx_verify_take_states(const etx_verify_method* m,
                                   const etx_verify_basic_blocks* blocks,
                                   size_t words, uint64_t** out_states) {
-  const uint64_t rows = (uint64_t)blocks->count + 1;
+  const size_t rows = blocks->count;
   if (words != 0 && rows > m->max_state_bytes / sizeof(uint64_t) / words) {
     return etx_diag_fail(m->diag, ETX_UNSUPPORTED,
                          "method '%t' has %z basic blocks and %z values, too "
                          "many for a proof",
                          m->name, blocks->count, m->value_count);
   }
-  *out_states = etx_verify_arena_take(m->memory, (size_t)rows * words,
-                                      sizeof **out_states);
+  *out_states =
+      etx_verify_arena_take(m->memory, rows * words, sizeof **out_states);
   return *out_states == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
 }
 

@@ -29,6 +29,31 @@ etx_status etx_verify_refuse(const etx_verify_method* m, const char* format,
 etx_status etx_verify_at(const etx_verify_method* m, size_t step,
                          etx_status status);
 
+// Sets of numbers, one bit for each.
+
+static inline void etx_verify_set_add(uint64_t* set, uint32_t item) {
+  set[item / 64] |= UINT64_C(1) << item % 64;
+}
+
+static inline void etx_verify_set_remove(uint64_t* set, uint32_t item) {
+  set[item / 64] &= ~(UINT64_C(1) << item % 64);
+}
+
+static inline bool etx_verify_set_has(const uint64_t* set, uint32_t item) {
+  return (set[item / 64] >> item % 64 & 1) != 0;
+}
+
+// Adds one set of `words` words to another. True if that changed it.
+static inline bool etx_verify_set_unite(uint64_t* set, const uint64_t* other,
+                                        size_t words) {
+  uint64_t news = 0;
+  for (size_t i = 0; i < words; ++i) {
+    news |= other[i] & ~set[i];
+    set[i] |= other[i];
+  }
+  return news != 0;
+}
+
 // verify_rebinding
 
 // Finds all possible address ranges of values that take over headers.

@@ -136,8 +136,7 @@ static etx_status check_pair(const layout_proof* p, uint32_t written,
 
 static bool is_written_before(const layout_proof* p, uint32_t block,
                               size_t step) {
-  return (p->written[block / 64] >> block % 64 & 1) != 0 ||
-         p->first_write[block] < step;
+  return etx_verify_set_has(p->written, block) || p->first_write[block] < step;
 }
 
 // Checks the blocks of a written value against those of a needed one.
@@ -147,13 +146,13 @@ static etx_status check_values(const layout_proof* p, size_t step,
   const uint64_t* const a = etx_verify_shown(&p->flow, written);
   const uint64_t* const b = etx_verify_shown(&p->flow, needed);
   for (uint32_t i = 0; i < p->flow.count; ++i) {
-    if ((a[i / 64] >> i % 64 & 1) == 0) continue;
+    if (!etx_verify_set_has(a, i)) continue;
     for (uint32_t k = 0; k < p->flow.count; ++k) {
       if (b[k / 64] == 0) {
         k |= 63;
         continue;
       }
-      if ((b[k / 64] >> k % 64 & 1) == 0 || i == k ||
+      if (!etx_verify_set_has(b, k) || i == k ||
           !is_written_before(p, k, step)) {
         continue;
       }
@@ -202,7 +201,7 @@ static void find_first_writes(layout_proof* p, uint32_t basic) {
       const uint64_t* const shown =
           etx_verify_shown(f, p->effects.writes[i].value);
       for (uint32_t b = 0; b < f->count; ++b) {
-        if ((shown[b / 64] >> b % 64 & 1) != 0) p->first_write[b] = s;
+        if (etx_verify_set_has(shown, b)) p->first_write[b] = s;
       }
     }
   }
@@ -251,9 +250,9 @@ static bool meet_in_a_layout(const void* context, uint32_t a, uint32_t b) {
   const uint64_t* const x = etx_verify_shown(&p->flow, a);
   const uint64_t* const y = etx_verify_shown(&p->flow, b);
   for (uint32_t i = 0; i < p->flow.count; ++i) {
-    if ((x[i / 64] >> i % 64 & 1) == 0) continue;
+    if (!etx_verify_set_has(x, i)) continue;
     for (uint32_t k = 0; k < p->flow.count; ++k) {
-      if ((y[k / 64] >> k % 64 & 1) == 0 || i == k) continue;
+      if (!etx_verify_set_has(y, k) || i == k) continue;
       for (size_t layout = 0; layout < p->layouts; ++layout) {
         if (!are_apart(p, layout, i, k)) return true;
       }

@@ -204,8 +204,8 @@ void etx_verify_successors(const etx_verify_method* m,
 // is a loop that nothing leaves.
 ETX_MUST_USE etx_status etx_verify_every_loop_ends(
     const etx_verify_method* m, const etx_verify_basic_blocks* blocks);
-// Takes `words` zeroed words for each basic block, and for the end of the
-// method. ETX_UNSUPPORTED: they are more bytes than m->max_state_bytes.
+// Takes `words` zeroed words for each basic block. ETX_UNSUPPORTED: they are
+// more bytes than m->max_state_bytes.
 ETX_MUST_USE etx_status etx_verify_take_states(
     const etx_verify_method* m, const etx_verify_basic_blocks* blocks,
     size_t words, uint64_t** out_states);

@@ -171,10 +171,6 @@ static etx_status check_parent(const rebinding* r, uint32_t to, uint32_t from) {
 
 // ---- writes without a header ----
 
-static bool has(const uint64_t* set, uint32_t item) {
-  return (set[item / 64] >> item % 64 & 1) != 0;
-}
-
 // `bare`: lists of values that some path has given no header yet. A value that
 // is written then, at its own address or at that of an earlier call, is no view
 // of what it takes over.
@@ -183,23 +179,13 @@ static void run_bare(const rebinding* r, etx_verify_effects* effects,
   etx_verify_effects_again(r->m, step, effects);
   for (size_t i = 0; i < effects->write_count; ++i) {
     const uint32_t value = effects->writes[i].value;
-    if (r->lists[value] == 0 || !has(bare, r->lists[value] - 1)) continue;
+    if (r->lists[value] == 0 || !etx_verify_set_has(bare, r->lists[value] - 1))
+      continue;
     r->m->values[value].header_of = 0;
   }
   if (effects->rebound == ETX_VERIFY_NONE) return;
   const uint32_t list = r->lists[effects->rebound] - 1;
-  bare[list / 64] &= ~(UINT64_C(1) << list % 64);
-}
-
-// Adds what is bare at the end of a block to what is at the start of another
-// one. True if that changed it.
-static bool flow_bare(uint64_t* start, const uint64_t* end, size_t words) {
-  uint64_t news = 0;
-  for (size_t i = 0; i < words; ++i) {
-    news |= end[i] & ~start[i];
-    start[i] |= end[i];
-  }
-  return news != 0;
+  etx_verify_set_remove(bare, list);
 }
 
 static etx_status find_bare_writes(const rebinding* r,
@@ -223,7 +209,9 @@ static etx_status find_bare_writes(const rebinding* r,
       etx_verify_ways ways;
       etx_verify_successors(m, &blocks, b, &ways);
       for (size_t i = 0; i < ways.count; ++i) {
-        is_news |= flow_bare(starts + ways.next[i] * words, bare, words);
+        if (ways.next[i] == blocks.count) continue;  // nothing follows
+        is_news |=
+            etx_verify_set_unite(starts + ways.next[i] * words, bare, words);
       }
     }
   }

@@ -323,9 +323,9 @@ static void states_of_blocks_have_a_limit(void** state) {
   assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
   open_method(&m, &pte, &memory);
   assert_ok(etx_verify_find_rebinding(&m));
-  m.max_state_bytes = 16;  // of one block, and of the end
+  m.max_state_bytes = 8;
   assert_ok(etx_verify_dataflow(&m));
-  m.max_state_bytes = 15;
+  m.max_state_bytes = 7;
   assert_refused(etx_verify_dataflow(&m), ETX_UNSUPPORTED,
                  "method 'forward' has 1 basic blocks and 2 values, too many "
                  "for a proof");
@@ -335,7 +335,7 @@ static void states_of_blocks_have_a_limit(void** state) {
 
 static void moved_values_of_blocks_have_a_limit(void** state) {
   (void)state;
-  for (uint64_t limit = 15; limit <= 16; ++limit) {
+  for (uint64_t limit = 7; limit <= 8; ++limit) {
     test_program* const p = stock(48);
     const int x = borrowed_input(p), y = four_at(p, 0), z = four_at(p, 16);
     relu(p, x, y);
@@ -347,7 +347,7 @@ static void moved_values_of_blocks_have_a_limit(void** state) {
     assert_ok(etx_pte_open(&pte, test_file(p), NULL, &diag));
     open_method(&m, &pte, &memory);
     m.max_state_bytes = limit;
-    if (limit == 16) {
+    if (limit == 8) {
       assert_ok(etx_verify_find_rebinding(&m));
     } else {
       assert_refused(etx_verify_find_rebinding(&m), ETX_UNSUPPORTED,

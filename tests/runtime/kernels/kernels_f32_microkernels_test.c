@@ -6,6 +6,7 @@
 
 #include "tests/format/fixtures/format_test.h"
 #include "tests/runtime/kernels/split_vectors.h"
+#include "tests/support/test_instruction_sets.h"
 #include "tests/support/test_random.h"
 
 static __attribute__((noinline)) void copy_some(const float* from, float* to,
@@ -40,9 +41,7 @@ static void start_round(void) {
   memcpy(other, one, sizeof(one));
 }
 
-static void panel_products_are_bit_equal(void** state) {
-  (void)state;
-  test_random_start();
+static void check_panel_products(const etx_f32_microkernels* loops) {
   for (int round = 0; round < ROUNDS; ++round) {
     ptrdiff_t offsets[PITCH];
     start_round();
@@ -55,17 +54,22 @@ static void panel_products_are_bit_equal(void** state) {
                         .weight_row = PITCH,
                         .panel = right,
                         .panel_row = PITCH,
-                        .panel_group = 16,
+                        .panel_group = 16 * test_random_integer(1, 30),
                         .rows = (size_t)test_random_integer(0, MOST),
                         .taps = (size_t)test_random_integer(0, PITCH / 2),
-                        .lanes = (size_t)test_random_integer(1, 80),
+                        .lanes = test_random_bits() % 2 == 0
+                                     ? (size_t)test_random_integer(1, 63)
+                                     : (size_t)test_random_integer(64, 80),
                         .starts = test_random_bits() % 2 == 0,
                         .ahead = (const char*)right,
                         .ahead_row = test_random_integer(0, 200),
                         .ahead_pieces = (size_t)test_random_integer(0, 5),
                         .ahead_step = (size_t)test_random_integer(1, 1024),
                         .prefetches_to_l1 = test_random_bits() % 2 == 0};
-    if (test_random_bits() % 2 == 0) b.offsets = offsets;
+    if (test_random_bits() % 2 == 0) {
+      b.offsets = offsets;
+      b.panel_group = 16;
+    }
     for (uint32_t i = test_random_bits() % 3; i > 0; --i) {
       b.added[i - 1] = i == 1 ? left + 5 : right + 7;
       b.added_row[i - 1] = i == 1 ? 0 : PITCH / 4;  // rows of i64, too
@@ -73,17 +77,34 @@ static void panel_products_are_bit_equal(void** state) {
     for (int wide = 0; wide < 3; ++wide) {
       // Rows are compared as integers, because the fill has any bits. A double
       // has two lanes.
+      etx_gemm_block c = b;
       if (wide != ETX_COMPUTE_F32) {
-        b.panel_group = 8;
-        b.sum_row = b.weight_row = b.panel_row = PITCH / 2;
-        b.lanes = b.lanes / 2 + 1;
+        c.panel_group = 8;
+        c.sum_row = c.weight_row = c.panel_row = PITCH / 2;
+        c.lanes = c.lanes / 2 + 1;
       }
-      b.sums = one;
-      etx_f32_microkernels_base.gemm_by_type[wide](&b);
-      b.sums = other;
-      loops_of_64_bytes.gemm_by_type[wide](&b);
+      c.sums = one;
+      etx_f32_microkernels_base.gemm_by_type[wide](&c);
+      c.sums = other;
+      loops->gemm_by_type[wide](&c);
       assert_memory_equal(one, other, sizeof(one));
     }
+  }
+}
+
+static void panel_products_are_bit_equal(void** state) {
+  (void)state;
+  test_random_start();
+  check_panel_products(&loops_of_64_bytes);
+}
+
+// Sets have code of their own, in inline assembly.
+static void panel_products_of_all_sets_are_bit_equal(void** state) {
+  (void)state;
+  test_random_start();
+  for (int set = test_next_instruction_set(-1); set < ETX_SET_COUNT;
+       set = test_next_instruction_set(set)) {
+    check_panel_products(etx_f32_microkernels_of((etx_instruction_set)set));
   }
 }
 
@@ -661,6 +682,7 @@ static void winograd_loops_are_bit_equal(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panel_products_are_bit_equal),
+      cmocka_unit_test(panel_products_of_all_sets_are_bit_equal),
       cmocka_unit_test(attention_weights_are_bit_equal),
       cmocka_unit_test(dot_products_are_bit_equal),
       cmocka_unit_test(dot_products_of_halves_are_bit_equal),

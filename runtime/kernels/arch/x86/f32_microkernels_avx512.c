@@ -1,4 +1,8 @@
 #include "runtime/kernels/arch/x86/f32_microkernels_sets_x86.h"
+#if defined(__x86_64__) && defined(__AVX512F__) && !defined(__OPTIMIZE_SIZE__)
+#include "runtime/kernels/arch/x86/gemm_unrolled_avx512_template.h"
+#define GEMM_ADD_TILE gemm_add_tile
+#endif
 
 #define VECTOR_BYTES 64
 #define GEMM_ROWS 6

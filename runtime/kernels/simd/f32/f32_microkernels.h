@@ -67,6 +67,25 @@ typedef struct etx_gemm_taps {
   size_t eights;
 } etx_gemm_taps;
 
+// Taps of an etx_gemm_tile that are added at a time, and the prefetches
+// meanwhile.
+enum { ETX_GEMM_TILE_TAPS = 8, ETX_GEMM_TILE_PREFETCHES = 4 };
+
+// A register block of float32 with its sums, for a set that has its own code
+// for all of it (f32_microkernels_template.h). Strides are in bytes.
+typedef struct etx_gemm_tile {
+  float* sums;
+  ptrdiff_t sum_row;
+  bool starts;  // the sums begin at zero and are not read
+  const float* weights;
+  ptrdiff_t weight_row;
+  const float* panel;
+  ptrdiff_t panel_row, panel_group;
+  const char* ahead;  // the line to prefetch first
+  ptrdiff_t ahead_step;
+  size_t turns, rest;  // ETX_GEMM_TILE_TAPS taps each, and taps after these
+} etx_gemm_tile;
+
 // Taps between prefetches: floats of a cache line.
 enum { ETX_GEMM_PREFETCH_TAPS = 16 };
 

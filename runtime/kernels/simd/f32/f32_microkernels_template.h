@@ -20,6 +20,8 @@
 //       the same for one row
 //   GEMM_EIGHT_TAPS              optional
 //       eight taps of GEMM at a time, in the set's own code
+//   GEMM_ADD_TILE                optional
+//       all taps of a GEMM block, in the set's own code
 //   CONV_OC_DENSE_EIGHTS         optional
 //       the same for conv_oc_dense_template.h
 //   GEMM_PREFETCH_EACH_TAP       optional
@@ -160,11 +162,15 @@
 #ifdef GEMM_EIGHT_TAPS
 #define EIGHT_TAPS GEMM_EIGHT_TAPS
 #endif
+#ifdef GEMM_ADD_TILE
+#define ADD_TILE GEMM_ADD_TILE
+#endif
 #ifdef GEMM_PREFETCH_EACH_TAP
 #define PREFETCH_EACH_TAP
 #endif
 #include "runtime/kernels/simd/f32/gemm_microkernel_template.h"
 #undef EIGHT_TAPS
+#undef ADD_TILE
 #undef PREFETCH_EACH_TAP
 #undef T
 #undef ROWS

@@ -15,6 +15,10 @@
 //   EIGHT_TAPS                optional  eight taps at a time, in the set's own
 //                                       code: f(const etx_gemm_taps*, rows,
 //                                       accumulators)
+//   ADD_TILE                  optional  all taps of a block of GEMM_GROUPS lane
+//                                       groups and at least four rows, in the
+//                                       set's own code: f(const
+//                                       etx_gemm_tile*, rows)
 //   PREFETCH_EACH_TAP         optional  defined: every tap prefetches a line or
 //                                       two; otherwise some taps prefetch
 //                                       several
@@ -176,6 +180,85 @@ static inline __attribute__((always_inline)) void NAME(add_tap)(
   }
 }
 
+// Prefetches the sums of the next rows, and what is added to those of these.
+static inline __attribute__((always_inline)) void NAME(prefetch_outside)(
+    const etx_gemm_block* b, const NAME(tile) * t, const T* sums, size_t rows,
+    size_t lines, bool is_scattered) {
+  if (rows > 3 && t->row + 2 * rows <= b->rows) {
+    const ptrdiff_t row_bytes = b->sum_row * (ptrdiff_t)sizeof(T);
+    etx_gemm_prefetch_sums(sums + (ptrdiff_t)rows * b->sum_row, row_bytes, rows,
+                           lines);
+  }
+  for (int i = 0; !is_scattered && i < ETX_GEMM_ADDENDS; ++i) {
+    if (b->added[i] == NULL) break;
+    etx_gemm_prefetch_added(NAME(added_of)(b, i, t),
+                            b->added_row[i] * (ptrdiff_t)sizeof(T), rows,
+                            lines);
+  }
+}
+
+#ifdef ADD_TILE
+// True if the block has enough lanes and taps for tiles, and so many rows that
+// their prefetches reach every line: each reaches one, in two taps.
+static inline bool NAME(suits_tiles)(const etx_gemm_block* b) {
+  enum { LEAST_ROWS = 2 * GEMM_GROUPS * 6 };
+  return b->taps >= ETX_GEMM_TILE_TAPS &&
+         b->lanes >= (size_t)GEMM_GROUPS * NAME(GROUP) &&
+         (b->ahead_pieces == 0 || b->rows >= LEAST_ROWS);
+}
+
+// Adds the rows `b->added` to sums that are stored.
+static inline __attribute__((always_inline)) void NAME(add_added_to_stored)(
+    const etx_gemm_block* b, const NAME(tile) * t, T* sums, size_t rows,
+    size_t vectors) {
+  for (size_t r = 0; r < rows && b->added[0] != NULL; ++r) {
+    NAME(vector) acc[NAME(MAX_ROWS)][NAME(MAX_VECTORS)];
+    const NAME(tile) row = {t->row + r, t->group};
+    NAME(load_sums)(sums, 0, 1, vectors, acc);
+    NAME(add_added)(b, &row, 1, vectors, acc);
+    NAME(store_sums)(sums, 0, 1, vectors, acc);
+    sums += b->sum_row;
+  }
+}
+
+// add_block in the set's own code, in parts that end where a row of the stream
+// ends.
+static inline __attribute__((always_inline)) void NAME(add_tile)(
+    const etx_gemm_block* b, NAME(tile) t, size_t rows,
+    etx_prefetch_stream** stream) {
+  const ptrdiff_t size = sizeof(T);
+  T* sums = (T*)b->sums + (ptrdiff_t)t.row * b->sum_row + t.group * NAME(GROUP);
+  NAME(prefetch_outside)(b, &t, sums, rows, GEMM_GROUPS, false);
+  etx_gemm_tile tile = {
+      .sums = sums,
+      .sum_row = b->sum_row * size,
+      .starts = b->starts,
+      .weights = (const T*)b->weights + (ptrdiff_t)t.row * b->weight_row,
+      .weight_row = b->weight_row * size,
+      .panel = (const T*)b->panel + (ptrdiff_t)t.group * b->panel_group,
+      .panel_row = b->panel_row * size,
+      .panel_group = b->panel_group * size};
+  for (size_t left = b->taps; left > 0; tile.starts = false) {
+    etx_prefetch_stream* s = *stream;
+    tile.turns = left / ETX_GEMM_TILE_TAPS;
+    if (tile.turns > s->left) tile.turns = s->left;
+    const size_t taps = tile.turns * ETX_GEMM_TILE_TAPS;
+    left -= taps;
+    tile.rest = left < ETX_GEMM_TILE_TAPS ? left : 0;
+    left -= tile.rest;
+    tile.ahead = s->at;
+    tile.ahead_step = s->step / ETX_GEMM_TILE_PREFETCHES;
+    ADD_TILE(&tile, rows);
+    tile.weights += taps;
+    tile.panel += (ptrdiff_t)taps * b->panel_row;
+    s->at += s->step * (ptrdiff_t)tile.turns;
+    s->left -= tile.turns;
+    if (s->left == 0) *stream = etx_prefetch_stream_next_row(s, s->at);
+  }
+  NAME(add_added_to_stored)(b, &t, sums, rows, GEMM_GROUPS * NAME(PARTS));
+}
+#endif
+
 // Computes all taps of a block: loads or clears the accumulators, adds the taps
 // and the added rows, and stores the sums. It prefetches in between.
 static inline __attribute__((always_inline)) void NAME(add_block)(
@@ -194,17 +277,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   NAME(vector) acc[NAME(MAX_ROWS)][NAME(MAX_VECTORS)] = {{{0}}};
   if (!b->starts) NAME(load_sums)(sums, sum_row, rows, vectors, acc);
   const size_t lines = vectors / NAME(PARTS);
-  if (rows > 3 && t.row + 2 * rows <= b->rows) {
-    const ptrdiff_t row_bytes = sum_row * (ptrdiff_t)sizeof(T);
-    etx_gemm_prefetch_sums(sums + (ptrdiff_t)rows * sum_row, row_bytes, rows,
-                           lines);
-  }
-  for (int i = 0; !is_scattered && i < ETX_GEMM_ADDENDS; ++i) {
-    if (b->added[i] == NULL) break;
-    etx_gemm_prefetch_added(NAME(added_of)(b, i, &t),
-                            b->added_row[i] * (ptrdiff_t)sizeof(T), rows,
-                            lines);
-  }
+  NAME(prefetch_outside)(b, &t, sums, rows, lines, is_scattered);
   // Small blocks have too little work in a tap to hide a prefetch.
   const bool by_tap = NAME(BY_TAP) && !is_scattered && vectors > 2 && rows > 2;
   etx_prefetch_cursor cursor = etx_prefetch_cursor_of(*stream);
@@ -282,6 +355,13 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
       etx_gemm_prefetch_weights(b, sizeof(T), row + rows, rows,
                                 (etx_gemm_part){t.group, most, groups});
     }
+#ifdef ADD_TILE
+    if (!is_scattered && rows > 3 && most == GEMM_GROUPS &&
+        NAME(suits_tiles)(b)) {
+      NAME(add_tile)(b, t, rows, stream);
+      continue;
+    }
+#endif
     NAME(add_block)(b, t, rows, most * PARTS, is_scattered, stream);
   }
   for (; most > 4 && t.group + 4 <= groups; t.group += 4) {
@@ -307,6 +387,13 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
     const size_t turns = (b->rows + ROWS - 1) / ROWS * b->taps;
     ahead = etx_prefetch_stream_over(b->ahead, bytes, turns, b->ahead_pieces,
                                      b->ahead_row, &none);
+#ifdef ADD_TILE
+    if (NAME(suits_tiles)(b)) {
+      const size_t step = (size_t)ahead.step * ETX_GEMM_TILE_TAPS;
+      ahead = etx_prefetch_stream_by_step(b->ahead, bytes, step,
+                                          b->ahead_pieces, b->ahead_row, &none);
+    }
+#endif
   }
   etx_prefetch_stream* stream = &ahead;
   for (size_t row = 0; row < b->rows;) {

@@ -104,27 +104,49 @@ static inline __attribute__((always_inline)) void conv_oc_dense_block(
   }
 }
 
-// The size of the next block of the `left` positions.
-static inline size_t conv_oc_dense_count(size_t left) {
+// The sizes of the blocks of a call: the first `longer` ones have one position
+// more than the others, so that none has too few sums to hide the latency of an
+// FMA. They are computed once, because a division takes as long as some taps.
+typedef struct conv_oc_dense_blocks {
+  size_t size, longer;
+} conv_oc_dense_blocks;
+
+static inline conv_oc_dense_blocks conv_oc_dense_blocks_of(size_t positions) {
 #if VECTOR_BYTES >= 32
-  // Blocks have similar sizes: small blocks have too few accumulators to hide
-  // the latency of an FMA.
-  const size_t blocks =
-      (left + CONV_OC_DENSE_POSITIONS - 1) / CONV_OC_DENSE_POSITIONS;
-  const size_t count = (left + blocks - 1) / blocks;
-  return VECTOR_BYTES == 64 && count < CONV_OC_DENSE_POSITIONS / 2 ? 1 : count;
+  const size_t count =
+      (positions + CONV_OC_DENSE_POSITIONS - 1) / CONV_OC_DENSE_POSITIONS;
+  if (count == 0) return (conv_oc_dense_blocks){1, 0};
+  const conv_oc_dense_blocks b = {positions / count, positions % count};
+  const bool is_short =
+      VECTOR_BYTES == 64 && b.size < CONV_OC_DENSE_POSITIONS / 2;
+  return is_short ? (conv_oc_dense_blocks){1, 0} : b;
 #else
-  return left >= CONV_OC_DENSE_POSITIONS ? CONV_OC_DENSE_POSITIONS
-         : left >= 2 ? 2
-                     : 1;
+  (void)positions;
+  return (conv_oc_dense_blocks){CONV_OC_DENSE_POSITIONS, 0};
 #endif
 }
 
-// The last position of the block that begins at `at`, to prefetch it.
+// The size of block `i`, which begins at `at`.
+static inline size_t conv_oc_dense_count(const etx_conv_oc_dense* s,
+                                         const conv_oc_dense_blocks* b,
+                                         size_t i, size_t at) {
+#if VECTOR_BYTES >= 32
+  (void)s;
+  (void)at;
+  return b->size + (i < b->longer ? 1 : 0);
+#else
+  (void)i;
+  const size_t left = s->positions - at;
+  return left >= b->size ? b->size : left >= 2 ? 2 : 1;
+#endif
+}
+
+// The last position of block `i`, which begins at `at`, to prefetch it.
 static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
-                                                  size_t at) {
+                                                  const conv_oc_dense_blocks* b,
+                                                  size_t i, size_t at) {
   if (at == s->positions) return s->next;
-  return s->input + at + conv_oc_dense_count(s->positions - at) - 1;
+  return s->input + at + conv_oc_dense_count(s, b, i, at) - 1;
 }
 
 //   @conv_oc_dense  float32 | direct convolution vectorised over output
@@ -132,11 +154,13 @@ static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
 //     {CONV_OC_DENSE_POSITIONS} pixels x {CONV_OC_DENSE_PANELS *
 //     ETX_CONV_OC_CHANNELS} channels
 static void conv_oc_dense(const etx_conv_oc_dense* s) {
+  const conv_oc_dense_blocks blocks = conv_oc_dense_blocks_of(s->positions);
   for (size_t panel = 0; panel < s->panels; panel += CONV_OC_DENSE_PANELS) {
     size_t piece = panel == 0 ? 0 : s->ahead_pieces;
-    for (size_t at = 0, count; at < s->positions; at += count) {
-      count = conv_oc_dense_count(s->positions - at);
-      const float* const prefetched = conv_oc_dense_prefetch(s, at + count);
+    for (size_t i = 0, at = 0, count; at < s->positions; at += count, ++i) {
+      count = conv_oc_dense_count(s, &blocks, i, at);
+      const float* const prefetched =
+          conv_oc_dense_prefetch(s, &blocks, i + 1, at + count);
       switch (count) {
 #if VECTOR_BYTES == 64
         case 12:

@@ -176,6 +176,45 @@ static void layout_methods_must_agree_with_the_states(void** state) {
   }
 }
 
+// The rows are not in the order of the states, and each has its own place.
+static void layout_methods_find_each_of_many_states(void** state) {
+  (void)state;
+  enum { COUNT = 9 };
+  static const char* const all[COUNT] = {"a", "b", "c", "d", "e",
+                                         "f", "g", "h", "i"};
+  for (int64_t lie = -1; lie < COUNT; ++lie) {
+    const small s = start_with_state(0, 16 * COUNT);
+    char names[COUNT][4] = {{0}};
+    int64_t rows[COUNT][6];
+    for (int64_t i = 0; i < COUNT; ++i) {
+      const int64_t other = (i * 5 + 3) % COUNT;
+      test_state(s.p, all[i], F32, SIZES(4), (uint64_t)(16 * i));
+      test_state_row(s.p, all[i], F32, SIZES(4), (uint64_t)(16 * i), 0);
+      names[i][0] = all[other][0];
+      const int64_t row[6] = {2, 0, 16 * other, 16, 16, 4};
+      memcpy(rows[i], row, sizeof row);
+    }
+    if (lie >= 0) rows[lie][2] = (rows[lie][2] + 16) % (16 * COUNT);
+    test_method(s.p, "et_get_shared_buffer_names");
+    test_output(s.p,
+                test_constant(s.p, ETX_DTYPE_UINT8, SIZES(COUNT, 4),
+                              test_data(s.p, names, sizeof names)),
+                "names");
+    test_method(s.p, "et_get_shared_buffer_memory_plan");
+    test_output(s.p,
+                test_constant(s.p, ETX_DTYPE_INT64, SIZES(COUNT, 6),
+                              test_data(s.p, rows, sizeof rows)),
+                "plan");
+    if (lie < 0) {
+      accept(s.p);
+    } else {
+      char message[] = "row '0'";
+      message[5] = (char)('0' + lie);
+      refuse(s.p, message);
+    }
+  }
+}
+
 // ---- arenas and sizes ----
 
 static void a_tensor_past_its_arena_is_a_wrong_plan(void** state) {
@@ -538,6 +577,7 @@ int main(void) {
       cmocka_unit_test(all_methods_have_the_same_bytes_of_state),
       cmocka_unit_test(concurrent_methods_share_no_byte_of_scratch),
       cmocka_unit_test(layout_methods_must_agree_with_the_states),
+      cmocka_unit_test(layout_methods_find_each_of_many_states),
       cmocka_unit_test(a_tensor_past_its_arena_is_a_wrong_plan),
       cmocka_unit_test(an_arena_that_does_not_exist_is_a_wrong_plan),
       cmocka_unit_test(offsets_are_aligned),

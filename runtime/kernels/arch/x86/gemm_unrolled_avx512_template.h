@@ -12,6 +12,16 @@
 
 #include "runtime/kernels/simd/f32/f32_microkernels.h"
 
+// The 32 registers: the first ones, and the rest in fours.
+#define SPOILED_FIRST                                                        \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",    \
+      "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", \
+      "xmm17", "xmm18", "xmm19", "xmm20"
+#define SPOILED_21 "xmm21", "xmm22", "xmm23", "xmm24"
+#define SPOILED_25 "xmm25", "xmm26", "xmm27", "xmm28"
+#define SPOILED_29 "xmm29", "xmm30", "xmm31"
+#define SPOILED_ALL SPOILED_FIRST, SPOILED_21, SPOILED_25, SPOILED_29
+
 // One row's FMAs: its weight is at `from`, its sums are four registers.
 #define TILE_ROW(from, a, b, c, d)                                            \
   "vbroadcastss " from                                                        \
@@ -115,12 +125,7 @@
         [ahead] "m"(t->ahead), [ahead_step] "m"(t->ahead_step),                \
         [turns] "m"(t->turns), [rest] "m"(t->rest)                             \
       : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",    \
-        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", SPOILED_SUMS, "cc", "memory")
-#define SPOILED_SUMS                                                          \
-  "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",       \
-      "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", \
-      "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31"
-
+        SPOILED_ALL, "cc", "memory")
 // sums [rows, 64] += weights [rows, taps] * panel [taps, 64].
 static inline __attribute__((always_inline)) void gemm_add_tile(
     const etx_gemm_tile* t, size_t rows) {

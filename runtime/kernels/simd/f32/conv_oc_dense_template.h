@@ -126,19 +126,11 @@ static inline conv_oc_dense_blocks conv_oc_dense_blocks_of(size_t positions) {
 #endif
 }
 
-// The size of block `i`, which begins at `at`.
-static inline size_t conv_oc_dense_count(const etx_conv_oc_dense* s,
-                                         const conv_oc_dense_blocks* b,
-                                         size_t i, size_t at) {
-#if VECTOR_BYTES >= 32
-  (void)s;
-  (void)at;
-  return b->size + (i < b->longer ? 1 : 0);
-#else
-  (void)i;
-  const size_t left = s->positions - at;
-  return left >= b->size ? b->size : left >= 2 ? 2 : 1;
-#endif
+// The size of block `i`, where `left` positions are left.
+static inline size_t conv_oc_dense_count(const conv_oc_dense_blocks* b,
+                                         size_t i, size_t left) {
+  const size_t count = b->size + (i < b->longer ? 1 : 0);
+  return left >= count ? count : left >= 2 ? 2 : 1;
 }
 
 // The last position of block `i`, which begins at `at`, to prefetch it.
@@ -146,7 +138,7 @@ static inline const float* conv_oc_dense_prefetch(const etx_conv_oc_dense* s,
                                                   const conv_oc_dense_blocks* b,
                                                   size_t i, size_t at) {
   if (at == s->positions) return s->next;
-  return s->input + at + conv_oc_dense_count(s, b, i, at) - 1;
+  return s->input + at + conv_oc_dense_count(b, i, s->positions - at) - 1;
 }
 
 //   @conv_oc_dense  float32 | direct convolution vectorised over output
@@ -158,7 +150,7 @@ static void conv_oc_dense(const etx_conv_oc_dense* s) {
   for (size_t panel = 0; panel < s->panels; panel += CONV_OC_DENSE_PANELS) {
     size_t piece = panel == 0 ? 0 : s->ahead_pieces;
     for (size_t i = 0, at = 0, count; at < s->positions; at += count, ++i) {
-      count = conv_oc_dense_count(s, &blocks, i, at);
+      count = conv_oc_dense_count(&blocks, i, s->positions - at);
       const float* const prefetched =
           conv_oc_dense_prefetch(s, &blocks, i + 1, at + count);
       switch (count) {

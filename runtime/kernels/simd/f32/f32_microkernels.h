@@ -51,7 +51,7 @@ typedef struct etx_gemm_block {
   // The weights are many and not in a near cache: prefetch them.
   bool fetches;
   // Without offsets: no row's weights were read before; prefetch those of the
-  // next rows.
+  // next rows, unless a set has its own code for the block (etx_gemm_tile).
   bool prefetches_rows;
 } etx_gemm_block;
 

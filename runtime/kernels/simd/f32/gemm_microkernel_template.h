@@ -201,7 +201,7 @@ static inline __attribute__((always_inline)) void NAME(prefetch_outside)(
 // True if the block has enough lanes and taps for tiles, and so many rows that
 // their prefetches reach every line: each reaches one, in two taps.
 static inline bool NAME(suits_tiles)(const etx_gemm_block* b) {
-  enum { LEAST_ROWS = 2 * GEMM_GROUPS * 6 };
+  enum { LEAST_ROWS = 2 * GEMM_GROUPS * NAME(MAX_ROWS) };
   return b->taps >= ETX_GEMM_TILE_TAPS &&
          b->lanes >= (size_t)GEMM_GROUPS * NAME(GROUP) &&
          (b->ahead_pieces == 0 || b->rows >= LEAST_ROWS);
@@ -222,7 +222,7 @@ static inline __attribute__((always_inline)) void NAME(add_added_to_stored)(
 }
 
 // add_block in the set's own code, in parts that end where a row of the stream
-// ends.
+// ends. The weights of the next rows are left to the hardware prefetcher.
 static inline __attribute__((always_inline)) void NAME(add_tile)(
     const etx_gemm_block* b, NAME(tile) t, size_t rows,
     etx_prefetch_stream** stream) {

@@ -109,6 +109,13 @@ ETX_MUST_USE etx_status etx_emit_constants_join(etx_emit* emit,
                                                 uint64_t alignment,
                                                 uint32_t** out_hosts);
 
+// emit_nodes.c
+
+// Emits the instructions of a node, and those that set sizes and addresses of
+// its outputs.
+ETX_MUST_USE etx_status etx_emit_node(etx_emit_method* m,
+                                      const etx_ir_node* node);
+
 // emit_slots.c
 
 // Appends a value.

@@ -4,8 +4,9 @@
     mutation_score.py BUILD FOLDER... [--sample N] [--seed N] [--jobs N] [--slow] [--again FILE]
 
 BUILD is built with ETX_TESTS and static libraries. A change (a mutant) is another
-comparison, operator or constant, a negated condition, or a statement that is gone. The
-changed file alone is compiled, at -O1, and linked in front of the libraries of each
+comparison, operator or constant, a negated condition, or a statement that is gone. What
+ETX_ALWAYS and ETX_NEVER state has one value for every input, and is not changed inside.
+The changed file alone is compiled, at -O1, and linked in front of the libraries of each
 suite of TESTS for its folder; the sources and BUILD stay as they are. Suites that have
 noticed the most changes of the file for their time come first. A change that
 does not compile, or gives the same code, does not count; nor do those of
@@ -159,7 +160,12 @@ def mutants_of(path):
     code = (SOURCE / path).read_text()
     tokens = tokens_of(code)
     depth = 0
+    stated = 0  # what ETX_ALWAYS or ETX_NEVER states ends here
     for i, token in enumerate(tokens):
+        if token.text.startswith(("ETX_ALWAYS", "ETX_NEVER")) and token.kind == "name":
+            stated = max(stated, closing(tokens, i + 1))
+        if i < stated:
+            continue
         before = tokens[i - 1] if i > 0 else Token("operator", ";", 0, 0)
         depth += (token.text == "{") - (token.text == "}")
         if token.kind == "operator":

@@ -34,7 +34,7 @@ size_t etx_program_variant_count(const etx_program* program, etx_text method) {
 static bool is_variant(const etx_program* program, const etx_pte_plan* plan) {
   char buffer[ETX_VARIANT_NAME_BYTES];
   const etx_text name = etx_pte_plan_name(plan);
-  if (!program->has_blob || !etx_is_variant_name(name)) return false;
+  if (!etx_is_variant_name(name)) return false;
   const etx_text method = etx_variant_method(name);
   const size_t count = etx_program_variant_count(program, method);
   for (size_t i = 0; i < count; ++i) {

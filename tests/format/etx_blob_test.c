@@ -191,6 +191,17 @@ static void layouts_and_pairs_in_order_are_accepted(void** state) {
   assert_accepted(&v);
 }
 
+// A cache of no positions has no bytes, and is a state all the same.
+static void a_state_without_elements_is_accepted(void** state) {
+  static const int32_t sizes[] = {3, 0};
+  blob_variant v;
+  (void)state;
+  blob_variant_init(&v);
+  v.states[0].sizes = sizes;
+  v.states[0].rank = 2;
+  assert_accepted(&v);
+}
+
 // As in a concatenation without copies: its parts are views of it.
 static void a_view_may_contain_its_base(void** state) {
   blob_variant v;
@@ -328,6 +339,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, sizes_of_an_output_are_a_text),
       cmocka_unit_test(small_numbers_are_read_back),
       cmocka_unit_test(layouts_and_pairs_in_order_are_accepted),
+      cmocka_unit_test(a_state_without_elements_is_accepted),
       cmocka_unit_test(a_view_may_contain_its_base),
       cmocka_unit_test(planned_views_lie_where_the_plan_has_them),
       cmocka_unit_test(planned_parts_lie_where_the_plan_has_them),

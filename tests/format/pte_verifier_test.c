@@ -200,6 +200,11 @@ static void list_of_null(program_variant* v) {
   v->values[SAMPLE_TENSOR_LIST].as.tensors.items = items;
   v->values[SAMPLE_TENSOR_LIST].as.tensors.count = 1;
 }
+static void list_of_tensor_and_integer(program_variant* v) {
+  static const int32_t items[] = {SAMPLE_CONSTANT, SAMPLE_INT};
+  v->values[SAMPLE_TENSOR_LIST].as.tensors.items = items;
+  v->values[SAMPLE_TENSOR_LIST].as.tensors.count = 2;
+}
 static void optional_of_integer(program_variant* v) {
   static const int32_t items[] = {SAMPLE_INT};
   v->values[SAMPLE_OPTIONAL_LIST].as.tensors.items = items;
@@ -329,6 +334,7 @@ static const verifier_refusal refusals[] = {
     {list_of_integer, ETX_BAD_FILE, "value 1, which is not a tensor"},
     {list_of_none, ETX_BAD_FILE, "names value -1, expected one before"},
     {list_of_null, ETX_BAD_FILE, "value 0, which is not a tensor"},
+    {list_of_tensor_and_integer, ETX_BAD_FILE, "value 1, which is not a tensor"},
     {optional_of_integer, ETX_BAD_FILE, "value 1, which is not a tensor"},
     {input_outside, ETX_BAD_FILE,
      "entry '1' names value 16 of 16 (method 'forward')"},

@@ -62,6 +62,10 @@ static void view_of_another_arena(blob_variant* v) {
 static void view_elsewhere(blob_variant* v) {
   v->views[0].value = SAMPLE_TRAINED;  // planned at 64, the input at 32
 }
+static void second_view_outside(blob_variant* v) {
+  v->methods[0].view_count = 2;
+  v->views[1].offset = 4;
+}
 static void states_unsorted(blob_variant* v) {
   const etx_blob_state first = v->states[0];
   v->states[0] = v->states[1];
@@ -196,6 +200,7 @@ static const disagreement disagreements[] = {
     {view_of_nothing, "view '0' of method 'forward'"},
     {view_is_nothing, "value 99 does not lie at offset 0 of value 5"},
     {view_of_another_arena, "value 7 does not lie at offset 0 of value 5"},
+    {second_view_outside, "view '1' of method 'forward'"},
     {view_elsewhere, "value 8 does not lie at offset 0 of value 5"},
     {states_unsorted, "expected ascending names"},
     {state_twice, "expected ascending names"},

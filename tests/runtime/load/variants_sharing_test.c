@@ -122,6 +122,46 @@ static void a_trace_leaves_out_numbers_that_came_later(void** state) {
   end(&f);
 }
 
+// A number counts with the variant that computes it: not before that has run.
+static void a_trace_leaves_out_numbers_of_variants_that_did_not_run(
+    void** state) {
+  variants_fixture f;
+  uint8_t marks[1];
+  written w = {.size = 0};
+  etx_call_trace trace;
+  (void)state;
+  f.p = test_program_new();
+  test_blob(f.p);
+  add_method(f.p, "f", "aten::neg", 1, 8, 0);
+  test_method(f.p, "f@1");
+  test_arenas(f.p, 32, 0);
+  const int x =
+      test_input(f.p, test_borrowed(f.p, ETX_DTYPE_FLOAT32, SIZES(1)), "x");
+  const int y = test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(1), 0);
+  test_call(f.p, "aten::abs", "out", ARGS(x, y, y));
+  test_call(f.p, "aten::sym_size", "int",
+            ARGS(y, test_int(f.p, 0), test_int(f.p, 0)));
+  test_output(f.p, y, "y");
+  open_and_load(&f, NULL);
+  assert_ok(
+      etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  assert_ok(etx_call_trace_start(&trace, &f.method, (etx_bytes_mut){marks, 1},
+                                 &diag));
+  const etx_call_trace* const all[] = {&trace};
+  const etx_sink sink = {append, &w};
+  run(&f, 8, 1.5f);
+  assert_ok(etx_call_trace_write(all, 1, etx_text_of("a.pte"), &sink));
+  assert_non_null(strstr(w.text, "aten::neg.out"));
+  assert_null(strstr(w.text, "aten::sym_size"));
+  run(&f, 1, 1.5f);
+  w.size = 0;
+  assert_ok(etx_call_trace_write(all, 1, etx_text_of("a.pte"), &sink));
+  assert_non_null(strstr(w.text, "aten::neg.out"));
+  assert_non_null(strstr(w.text, "aten::sym_size"));
+  etx_call_trace_stop(&trace);
+  end(&f);
+}
+
 // ---- numbers, and inputs without dimensions ----
 
 // A method of x[n], k and a number without dimensions, and a fixed integer.
@@ -390,6 +430,8 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, without_variants_there_are_no_figures),
       unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_variants_that_came_later),
       unit_test_with(ETX_DYNAMIC, a_trace_leaves_out_numbers_that_came_later),
+      unit_test_with(ETX_DYNAMIC,
+                     a_trace_leaves_out_numbers_of_variants_that_did_not_run),
       unit_test_with(ETX_DYNAMIC, other_blocks_are_handed_over),
       unit_test_with(ETX_DYNAMIC, variants_use_the_session_of_their_method),
       unit_test_with(ETX_DYNAMIC, copies_may_not_fit),

@@ -180,11 +180,57 @@ static void each_type_accepts_its_kinds(void** state) {
   }
 }
 
+// Numbers, texts and lists of numbers become values without memory of their
+// own; what has memory in the method becomes nothing here.
+static void scalars_become_values_of_their_kind(void** state) {
+  (void)state;
+  static const double reals[] = {1, 2};
+  static const uint8_t flags[] = {0, 1, 1};
+  etx_value out;
+  etx_value_from_scalar(&(etx_pte_value){.kind = ETX_PTE_INT,
+                                         .as.integer = INT64_MIN + 7},
+                        &out);
+  assert_int_equal(out.kind, ETX_VALUE_INT);
+  assert_true(out.as.integer == INT64_MIN + 7);
+  etx_value_from_scalar(
+      &(etx_pte_value){.kind = ETX_PTE_BOOL, .as.boolean = true}, &out);
+  assert_int_equal(out.kind, ETX_VALUE_BOOL);
+  assert_true(out.as.boolean);
+  etx_value_from_scalar(
+      &(etx_pte_value){.kind = ETX_PTE_DOUBLE, .as.real = -0.25}, &out);
+  assert_int_equal(out.kind, ETX_VALUE_DOUBLE);
+  assert_true(out.as.real == -0.25);
+  etx_value_from_scalar(&(etx_pte_value){.kind = ETX_PTE_STRING,
+                                         .as.string = etx_text_of("none")},
+                        &out);
+  assert_int_equal(out.kind, ETX_VALUE_STRING);
+  assert_true(etx_text_is(out.as.string, "none"));
+  etx_value_from_scalar(
+      &(etx_pte_value){.kind = ETX_PTE_DOUBLE_LIST, .as.reals = {reals, 2}},
+      &out);
+  assert_int_equal(out.kind, ETX_VALUE_DOUBLES);
+  assert_true(out.as.reals.items == reals && out.as.reals.count == 2);
+  etx_value_from_scalar(
+      &(etx_pte_value){.kind = ETX_PTE_BOOL_LIST, .as.booleans = {flags, 3}},
+      &out);
+  assert_int_equal(out.kind, ETX_VALUE_BOOLS);
+  assert_true(out.as.booleans.items == flags && out.as.booleans.count == 3);
+  static const etx_pte_kind others[] = {
+      ETX_PTE_NULL, ETX_PTE_TENSOR, ETX_PTE_INT_LIST, ETX_PTE_TENSOR_LIST,
+      ETX_PTE_OPTIONAL_TENSOR_LIST};
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    out.kind = ETX_VALUE_INT;
+    etx_value_from_scalar(&(etx_pte_value){.kind = others[i]}, &out);
+    assert_int_equal(out.kind, ETX_VALUE_NONE);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls_of_the_schema_are_accepted),
       cmocka_unit_test(others_are_refused_by_argument),
       cmocka_unit_test(each_type_accepts_its_kinds),
+      cmocka_unit_test(scalars_become_values_of_their_kind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "format/shapes/op_shapes.h"
 #include "runtime/trace/kernel_key.h"
+#include "runtime/trace/traced_calls.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/optional_parts.h"
@@ -299,14 +300,10 @@ static void numbers_and_sizes_count_with_their_method(void** state) {
   end(&f);
 }
 
-// if flag: r = x + x six times; then y = relu(x), whose mark is the last one of
-// a byte.
-static void one_mark_is_enough(void** state) {
-  (void)state;
-  trace_fixture f;
-  float x[2] = {1, -1};
-  uint8_t flag = 0;
-  test_program* const p = f.p = test_program_new();
+// if flag: r = x + x so many times that the mark of relu is number `mark`; then
+// y = relu(x).
+static void start_marked(trace_fixture* f, int mark) {
+  test_program* const p = f->p = test_program_new();
   test_method(p, "forward");
   test_arenas(p, 64, 0);
   const int in =
@@ -315,13 +312,48 @@ static void one_mark_is_enough(void** state) {
       test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SIZES(1)), "");
   const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
   const int alpha = test_int(p, 1);
-  test_jump_false(p, condition, 7);
-  for (int i = 0; i < 6; ++i) {
+  test_jump_false(p, condition, mark);
+  for (int i = 1; i < mark; ++i) {
     test_call(p, "aten::add", "out", ARGS(in, in, alpha, y, y));
   }
   test_call(p, "aten::relu", "out", ARGS(in, y, y));
   test_output(p, y, "");
-  start(&f, "forward");
+  start(f, "forward");
+}
+
+// The first mark of the second byte counts for its own instruction: the method
+// has run, and the one whose mark is at the same bit before has not.
+static void marks_of_the_second_byte_count(void** state) {
+  (void)state;
+  trace_fixture f;
+  float x[2] = {1, -1};
+  uint8_t flag = 0;
+  for (int mark = 8; mark < 18; ++mark) {
+    start_marked(&f, mark);
+    set(&f, 0, x, ETX_DTYPE_FLOAT32);
+    choose(&f, &flag);
+    assert_false(etx_traced_calls_exist(&f.trace));
+    run(&f);
+    assert_int_equal(f.marks[mark / 8], 1 << mark % 8);
+    etx_traced_calls cursor = {.variant = 0};
+    etx_pte_instruction call;
+    assert_true(etx_traced_calls_exist(&f.trace));
+    assert_true(etx_traced_calls_next(&f.trace, &cursor, &call));
+    const etx_pte_operator name =
+        etx_pte_operator_at(cursor.plan, (size_t)call.index);
+    assert_true(etx_text_is(name.name, "aten::relu"));
+    assert_false(etx_traced_calls_next(&f.trace, &cursor, &call));
+    end(&f);
+  }
+}
+
+// The mark of relu is the last one of a byte.
+static void one_mark_is_enough(void** state) {
+  (void)state;
+  trace_fixture f;
+  float x[2] = {1, -1};
+  uint8_t flag = 0;
+  start_marked(&f, 7);
   set(&f, 0, x, ETX_DTYPE_FLOAT32);
   choose(&f, &flag);
   run(&f);
@@ -696,6 +728,7 @@ int main(void) {
       cmocka_unit_test(a_stopped_trace_records_nothing),
       cmocka_unit_test(each_instruction_has_a_mark),
       unit_test_with(ETX_CONTROL_FLOW, one_mark_is_enough),
+      unit_test_with(ETX_CONTROL_FLOW, marks_of_the_second_byte_count),
       unit_test_with(ETX_DYNAMIC, a_method_without_kernels_counts_as_run),
       cmocka_unit_test(operators_with_like_names_have_a_row_each),
       cmocka_unit_test(a_key_has_types_and_dimension_orders),

@@ -27,6 +27,10 @@ static void shows_less_than_none(blob_variant* v) {
   v->outputs[1].mutated_input = -2;
 }
 static void bounds_reversed(blob_variant* v) { v->symbols[0].minimum = 3; }
+static void second_bounds_reversed(blob_variant* v) {
+  v->methods[0].symbol_count = 2;
+  v->symbols[1] = (etx_blob_symbol){etx_text_of("t"), 2, 1};
+}
 static void symbol_outside(blob_variant* v) { v->dims[0].symbol = 1; }
 static void dim_outside(blob_variant* v) { v->dims[0].dim = 2; }
 static void dim_of_integer(blob_variant* v) { v->dims[1].dim = 0; }
@@ -224,6 +228,7 @@ static const disagreement disagreements[] = {
 // Disagreements in rows that a build without ETX_DYNAMIC does not read.
 static const disagreement unread_disagreements[] = {
     {bounds_reversed, "symbol 's0' of method 'forward' has bounds 3 to 2"},
+    {second_bounds_reversed, "symbol 't' of method 'forward' has bounds 2 to 1"},
     {symbol_outside, "and symbol 1, which do not exist"},
     {dim_outside, "names dimension 2 of input 0"},
     {dim_of_integer, "names dimension 0 of input 1"},
@@ -286,6 +291,28 @@ static void each_disagreement_with_the_program_is_refused(void** state) {
 static void each_disagreement_about_dynamic_sizes_is_refused(void** state) {
   (void)state;
   refuses_each(unread_disagreements, COUNT(unread_disagreements));
+}
+
+// The first method has the state of the blob, the second one more.
+static void a_later_method_with_more_state_is_refused(void** state) {
+  static const int64_t arenas[] = {0, 0, 64};
+  etx_pte_plan_content plans[3];
+  etx_pte_content content = *sample_content();
+  etx_pte pte;
+  etx_blob blob;
+  etx_diag diag;
+  (void)state;
+  assert_int_equal(content.plan_count, COUNT(plans));
+  memcpy(plans, content.plans, sizeof plans);
+  plans[1].buffer_sizes = arenas;
+  content.plans = plans;
+  const etx_bytes_mut file = sample_write(&content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  etx_diag_init(&diag);
+  assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "method 'second' has 64 bytes of state, 'etx.plan.v1' says "
+                     "32");
+  sample_release(file);
 }
 
 // The blob has one pair of methods; its length in the bytes is changed from two
@@ -407,6 +434,7 @@ int main(void) {
                      each_disagreement_about_dynamic_sizes_is_refused),
       unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
                      an_odd_number_of_concurrent_methods_is_refused),
+      unit_test_with(ETX_VERIFIER, a_later_method_with_more_state_is_refused),
       unit_test_with(ETX_VERIFIER, a_blob_that_is_not_aligned_is_refused),
       unit_test_with(ETX_VERIFIER, a_blob_of_more_than_2_gigabytes_is_refused),
       unit_test_with(ETX_VERIFIER, a_fingerprint_has_32_bytes),

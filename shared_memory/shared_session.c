@@ -42,21 +42,20 @@ static bool is_zero(const etx_shared_state* state) {
 }
 
 // Writes initial values of states that match `prefix`: if `zeros`, of those
-// whose initial value is zero, else of the others. Returns the number of these
-// states.
-static size_t write_matching(const etx_program* program, uint8_t* arena,
-                             etx_text prefix, bool zeros) {
-  size_t count = 0;
+// whose initial value is zero, else of the others. True if there are any.
+static bool write_matching(const etx_program* program, uint8_t* arena,
+                           etx_text prefix, bool zeros) {
+  bool has_any = false;
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next(program, &cursor, &state)) {
     if (is_zero(&state) != zeros ||
         !etx_shared_name_matches(state.row.name, prefix))
       continue;
-    ++count;
+    has_any = true;
     write_initial(arena, &state);
   }
-  return count;
+  return has_any;
 }
 
 // Writes the initial value of the whole arena. Zeros are written first, because
@@ -211,12 +210,11 @@ static etx_status reset(etx_shared_memory* shared, etx_text name_or_prefix,
     *shared->planned.torn = 0;
     return ETX_OK;
   }
-  size_t count = 0;
-  for (int zeros = 1; zeros >= 0; --zeros) {
-    count += write_matching(shared->program, shared->planned.data,
-                            name_or_prefix, zeros != 0);
-  }
-  if (count > 0) return ETX_OK;
+  const etx_program* const program = shared->program;
+  uint8_t* const arena = shared->planned.data;
+  const bool has_zeros = write_matching(program, arena, name_or_prefix, true);
+  const bool has_others = write_matching(program, arena, name_or_prefix, false);
+  if (has_zeros || has_others) return ETX_OK;
   return etx_diag_fail(diag, ETX_NOT_FOUND,
                        "the program has no state '%t' and none below it",
                        name_or_prefix);

@@ -405,6 +405,33 @@ static void states_without_a_name_are_not_listed(void** state) {
   test_program_end(p);
 }
 
+// The least state that there can be.
+static void a_state_of_one_byte_has_its_initial_value(void** state) {
+  (void)state;
+  static const uint8_t nine = 9;
+  test_program* const p = test_program_new();
+  test_method(p, "m");
+  test_arenas(p, 16, 1);
+  test_blob(p);
+  test_state_row(p, "a", ETX_DTYPE_UINT8, SIZES(1), 0,
+                 test_data(p, &nine, sizeof nine));
+  etx_program program;
+  etx_shared_memory shared;
+  test_block block = test_block_new(64 + 1, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(etx_shared_memory_init(&shared, &program, block.bytes, &diag));
+  assert_int_equal(shared.planned.data[0], 9);
+  shared.planned.data[0] = 1;
+  assert_ok(etx_shared_memory_reset(&shared, etx_text_of("a"), &diag));
+  assert_int_equal(shared.planned.data[0], 9);
+  shared.planned.data[0] = 1;
+  assert_ok(etx_shared_memory_reset(&shared, etx_text_of(""), &diag));
+  assert_int_equal(shared.planned.data[0], 9);
+  assert_true(test_block_end(&block));
+  test_program_end(p);
+}
+
 // No method names these states, so nothing but the blob has checked them. Of a
 // zeroed block, only the header is written.
 static void a_state_of_too_wide_strides_is_not_found(void** state) {
@@ -502,6 +529,7 @@ int main(void) {
       cmocka_unit_test(conflicting_initial_data_is_refused),
       cmocka_unit_test(methods_that_do_not_agree_share_no_state),
       cmocka_unit_test(states_without_a_name_are_not_listed),
+      cmocka_unit_test(a_state_of_one_byte_has_its_initial_value),
       cmocka_unit_test(a_state_of_too_wide_strides_is_not_found),
       cmocka_unit_test(more_state_than_can_be_addressed_is_refused),
       cmocka_unit_test(a_session_without_state_is_only_a_header),

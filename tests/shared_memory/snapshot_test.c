@@ -155,6 +155,13 @@ static void every_other_length_is_refused(void** state) {
   end(&f);
 }
 
+// Writes the checksum of a snapshot whose bytes were changed.
+static void renew_checksum(uint8_t* snapshot, size_t size) {
+  uint32_t crc = etx_crc32(0, (etx_bytes){snapshot, 60});
+  crc = etx_crc32(crc, (etx_bytes){snapshot + 64, size - 64});
+  for (size_t i = 0; i < 4; ++i) snapshot[60 + i] = (uint8_t)(crc >> 8 * i);
+}
+
 static void a_snapshot_of_another_program_is_refused(void** state) {
   (void)state;
   snapshot_fixture f;
@@ -166,15 +173,13 @@ static void a_snapshot_of_another_program_is_refused(void** state) {
   test_fingerprint(p, 1);
   start_program(&other, p);
   assert_not_restored(&other, snapshot, SNAPSHOT, "another program");
+  // The message has the first eight bytes of both fingerprints.
+  for (uint8_t i = 0; i < 10; ++i) snapshot[16 + i] = (uint8_t)(0x10 + i);
+  renew_checksum(snapshot, SNAPSHOT);
+  assert_not_restored(&other, snapshot, SNAPSHOT,
+                      "fingerprint 1716151413121110, expected 1");
   end(&other);
   end(&f);
-}
-
-// Writes the checksum of a snapshot whose bytes were changed.
-static void renew_checksum(uint8_t* snapshot, size_t size) {
-  uint32_t crc = etx_crc32(0, (etx_bytes){snapshot, 60});
-  crc = etx_crc32(crc, (etx_bytes){snapshot + 64, size - 64});
-  for (size_t i = 0; i < 4; ++i) snapshot[60 + i] = (uint8_t)(crc >> 8 * i);
 }
 
 static void a_snapshot_of_another_layout_is_refused(void** state) {

@@ -4,6 +4,7 @@
 
 #include "runtime/shapes/method_shapes.h"
 
+#include "format/base/reachability.h"
 #include "runtime/shapes/call_overlap.h"
 #include "runtime/shapes/idle_calls.h"
 #include "runtime/shapes/late_values.h"
@@ -502,7 +503,11 @@ etx_status etx_method_check_mutated_inputs(const etx_method* method,
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
     const etx_method_tensor* new_content =
         etx_method_tensor_of(method, input->new_content);
-    ETX_TRY(etx_method_check_memory(method, input->new_content, diag));
+    // It is an output, which was checked above, or the input itself, which has
+    // the caller's sizes.
+    const etx_status status =
+        etx_method_check_memory(method, input->new_content, diag);
+    if (ETX_NEVER(status != ETX_OK)) return status;
     const bool is_equal =
         new_content->value->as.tensor.dtype == tensor->value->as.tensor.dtype &&
         new_content->bytes == tensor->bytes;

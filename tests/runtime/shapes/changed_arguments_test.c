@@ -79,6 +79,37 @@ static const etx_op pick_row = {
     .shape = shape_pick,
 };
 
+static etx_status shape_two(etx_shape_call* call) {
+  const etx_shape out = {.dtype = ETX_DTYPE_INT64, .rank = 1, .dims = {1}};
+  ETX_TRY(shape_first(call));
+  ETX_TRY(call->output(call->context, 1, &out));
+  return call->output(call->context, 2, &out);
+}
+
+static etx_status run_two(etx_call* call) {
+  ETX_TRY(run_mark(call));
+  *(int64_t*)etx_call_tensor(call, 1)->data = prepared_rows;
+  *(int64_t*)etx_call_tensor(call, 2)->data = -prepared_rows;
+  return ETX_OK;
+}
+
+static etx_status prepare_two(etx_call* call) {
+  ETX_TRY(prepare_mark(call));
+  call->run = run_two;
+  return ETX_OK;
+}
+
+// my::two(rows): changes its argument, and has two results, so that all of its
+// arguments are written.
+static const etx_op two_row = {
+    .id = ETX_OP_COUNT,
+    ETX_OP_NAME("my::two", "out"),
+    .arguments = "Tensor(a!) rows, *, Tensor(b!) out0, Tensor(c!) out1",
+    .result = ETX_RESULT_OUT_LIST,
+    .in_place = ETX_IN_PLACE_NEVER,
+    .shape = shape_two,
+};
+
 enum { MOST_KERNELS = 1024 };
 
 static etx_kernel kernels[MOST_KERNELS];
@@ -88,10 +119,11 @@ static etx_kernel_table table;
 static int make_table(void** state) {
   (void)state;
   size_t count = etx_all_kernels.count;
-  assert_true(count + 2 <= MOST_KERNELS);
+  assert_true(count + 3 <= MOST_KERNELS);
   for (size_t i = 0; i < count; ++i) kernels[i] = etx_all_kernels.kernels[i];
   kernels[count++] = (etx_kernel){.op = &mark_row, .prepare = prepare_mark};
   kernels[count++] = (etx_kernel){.op = &pick_row, .prepare = prepare_pick};
+  kernels[count++] = (etx_kernel){.op = &two_row, .prepare = prepare_two};
   table = (etx_kernel_table){kernels, count, NULL};
   return 0;
 }
@@ -173,11 +205,27 @@ static void a_changed_argument_is_no_result(void** state) {
   run_all(&f);
 }
 
+static void a_changed_argument_is_not_one_of_two_results(void** state) {
+  (void)state;
+  changed_fixture f;
+  start(&f);
+  const int first = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(1), 128);
+  const int second = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(1), 144);
+  test_call(f.p, "my::two", "out",
+            ARGS(f.places, first, second,
+                 test_tensors(f.p, ARGS(first, second))));
+  test_output(f.p, first, "");
+  test_output(f.p, second, "");
+  run_all(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_CONTROL_FLOW,
                      an_operator_without_results_is_prepared_again),
       unit_test_with(ETX_CONTROL_FLOW, a_changed_argument_is_no_result),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     a_changed_argument_is_not_one_of_two_results),
   };
   return cmocka_run_group_tests(tests, make_table, NULL);
 }

@@ -120,6 +120,39 @@ static void many_sources_are_checked_during_the_run(void** state) {
   }
 }
 
+// Two tensors with their own memory and that of so many sources each: a sum of
+// them is checked ahead with up to 16 combinations.
+static void many_combinations_are_checked_during_the_run(void** state) {
+  (void)state;
+  for (int count = 3; count <= 4; ++count) {
+    moves_fixture f;
+    start(&f);
+    int sources[4];
+    const int terms[2] = {add_scratch(&f), add_scratch(&f)};
+    const int out = add_scratch(&f);
+    for (int k = 0; k < count; ++k) {
+      sources[k] = add_scratch(&f);
+      negate(&f, k == 0 ? f.c : sources[k - 1], sources[k]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      for (int k = 0; k < count; ++k) {
+        if (k == count - 1) if_flag(&f, 1);
+        move(&f, sources[k], terms[i]);
+      }
+    }
+    test_call(f.p, "aten::add", "out",
+              ARGS(terms[0], terms[1], test_int(f.p, 1), out, out));
+    test_output(f.p, out, "");
+    load(&f);
+    // Source k is c times -1 if k is even.
+    const float before = count % 2 == 0 ? -2 : 2;
+    run_both(&f, (const float[2]){before, -before});
+    assert_int_equal(late_of_last(&f),
+                     count == 3 ? ETX_RECORD_AHEAD : ETX_RECORD_ROOTS);
+    end(&f);
+  }
+}
+
 // The two halves of one tensor, and the target of another move.
 static void sources_may_be_parts_and_targets(void** state) {
   (void)state;
@@ -280,6 +313,8 @@ static void conditions_are_tensors_of_bools(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       unit_test_with(ETX_CONTROL_FLOW, many_sources_are_checked_during_the_run),
+      unit_test_with(ETX_CONTROL_FLOW,
+                     many_combinations_are_checked_during_the_run),
       unit_test_with(ETX_CONTROL_FLOW, sources_may_be_parts_and_targets),
       unit_test_with(ETX_CONTROL_FLOW, lists_may_have_moved_tensors),
       unit_test_with(ETX_CONTROL_FLOW, lists_with_gaps_may_have_moved_tensors),

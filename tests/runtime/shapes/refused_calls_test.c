@@ -216,6 +216,43 @@ static void the_element_of_a_tensor_without_memory_is_refused(void** state) {
   expect_refused_run(&f, ETX_BAD_FILE, "needs 8 bytes and has 0");
 }
 
+// empty would set other sizes, for which the caller has no memory.
+static void an_input_keeps_the_sizes_of_its_caller(void** state) {
+  (void)state;
+  refused_fixture f;
+  start(&f);
+  const int x = test_input(
+      f.p, test_dynamic(f.p, borrowed(&f, ETX_DTYPE_FLOAT32, ROOM)), "");
+  test_call(f.p, "aten::empty", "out", ARGS(sizes_of(&f, 4), f.none, x, x));
+  test_output(f.p, f.zero, "");
+  assert_ok(load(&f, &etx_all_kernels));
+  float data[ROOM] = {0};
+  const etx_tensor three = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &three, &diag));
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_FILE,
+                 "an input (value 4) is resized");
+  const etx_tensor four = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 4);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &four, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_true(test_unload(&f.loaded));
+  test_program_end(f.p);
+}
+
+// As in a stock file.
+static void an_output_may_be_a_list_with_gaps(void** state) {
+  (void)state;
+  refused_fixture f;
+  start(&f);
+  const int x = floats(&f, 2, 0);
+  const int y = floats(&f, 2, 16);
+  test_call(f.p, "aten::neg", "out", ARGS(x, y, y));
+  test_output(f.p, test_optional_tensors(f.p, ARGS(y, -1)), "");
+  assert_ok(load(&f, &etx_all_kernels));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_true(test_unload(&f.loaded));
+  test_program_end(f.p);
+}
+
 static etx_status prepare_nothing(etx_call* call) {
   return etx_call_refuse(call, ETX_UNSUPPORTED, "this build cannot add");
 }
@@ -302,6 +339,8 @@ int main(void) {
       cmocka_unit_test(a_number_that_cannot_be_computed_is_refused),
       unit_test_with(ETX_CONTROL_FLOW,
                      the_element_of_a_tensor_without_memory_is_refused),
+      unit_test_with(ETX_DYNAMIC, an_input_keeps_the_sizes_of_its_caller),
+      cmocka_unit_test(an_output_may_be_a_list_with_gaps),
       cmocka_unit_test(a_kernel_may_refuse_to_compute_a_number),
       unit_test_with(ETX_CONTROL_FLOW, places_have_two_dimensions),
       unit_test_with(ETX_DYNAMIC, a_dynamic_tensor_may_have_no_dimensions),

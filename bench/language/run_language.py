@@ -1,7 +1,7 @@
-"""Measures language models: etx and llama.cpp, or whisper.cpp, in turns.
+"""Measures language models: etx and other libraries, in turns.
 
     python bench/language/run_language.py --cache DIRECTORY --etx BUILD \\
-        --llama DIRECTORY --whisper DIRECTORY --lines lines.jsonl
+        --llama DIRECTORY --whisper DIRECTORY --genai PYTHON --lines lines.jsonl
     python bench/language/run_language.py --lines lines.jsonl \\
         --markdown docs/speed.md
 
@@ -22,9 +22,15 @@ sys.path += [os.path.join(HERE, os.pardir),
 from contender import Contender, quartiles  # noqa: E402
 from figures import machine, write_markdown  # noqa: E402
 
-# etx's kind, and those of the other library that have as many bits.
-PAIRS = {"f32": ["f32"], "bf16": ["bf16"], "f16": ["f16"], "int8": ["q8_0"],
-         "int4": ["q4_0", "q4_K_M"], "int4k": ["q4_K_M"]}
+LIBRARIES = {"llama": "llama.cpp", "whisper": "whisper.cpp",
+             "onnxruntime": "ONNX Runtime GenAI", "openvino": "OpenVINO GenAI"}
+# etx's kind, and those of other libraries that have as many bits.
+PAIRS = {"f32": ["llama-f32", "onnxruntime-f32", "openvino-f32"],
+         "bf16": ["llama-bf16"], "f16": ["llama-f16", "openvino-f16"],
+         "int8": ["llama-q8_0", "openvino-int8"],
+         "int4": ["llama-q4_0", "llama-q4_K_M", "onnxruntime-int4",
+                  "openvino-int4"],
+         "int4k": ["llama-q4_K_M"]}
 BATCH_PAIRS = ["f32", "int8", "int4"]
 # What is measured, how often in a round, and in which rounds: each, or each
 # third.
@@ -34,20 +40,29 @@ BATCH_STEPS = {"decode8 64": (3, 1)}
 SPEECH = "whisper-tiny"  # the shape that is measured beside whisper.cpp
 SPEECH_STEPS = {"encode 0": (1, 1), "decode 64": (5, 1)}
 # Its convolutions refuse files of float32.
-SPEECH_PAIRS = {"f32": ["f16"], "f16": ["f16"], "int8": ["q8_0"]}
+SPEECH_PAIRS = {"f32": ["whisper-f16"], "f16": ["whisper-f16"],
+                "int8": ["whisper-q8_0"]}
 
 
 def program(options, shape, name, threads):
     """The words that start a contender; None without its file."""
     library, kind = name.split("-", 1)
-    directory, worker, file = {
-        "etx": (options.etx, "bench_language", f"etx-{kind}.pte"),
-        "llama": (options.llama, "bench_llama", f"{kind}.gguf"),
-        "whisper": (options.whisper, "bench_whisper", f"{kind}.bin")}[library]
-    words = [os.path.join(directory or "", worker),
-             os.path.join(options.cache, shape, file)]
+    file = os.path.join(options.cache, shape, {
+        "etx": f"etx-{kind}.pte", "llama": f"{kind}.gguf",
+        "whisper": f"{kind}.bin"}.get(library, name))
+    if library in ("onnxruntime", "openvino"):
+        words = [options.genai or "", os.path.join(HERE, "genai_language.py"),
+                 file]
+    else:
+        directory, worker = {
+            "etx": (options.etx, "bench_language"),
+            "llama": (options.llama, "bench_llama"),
+            "whisper": (options.whisper, "bench_whisper")}[library]
+        words = [os.path.join(directory or "", worker), file]
     if not all(os.path.exists(word) for word in words):
         return None
+    if library in ("onnxruntime", "openvino"):
+        words.insert(2, library)
     priority = ["chrt", "-f", str(options.priority)] if options.priority else []
     return priority + words + [str(threads)]
 
@@ -120,23 +135,20 @@ def pairs_of(shape):
     return SPEECH_PAIRS if shape == SPEECH else PAIRS
 
 
-def peer_of(shape, kind):
-    """The other library's contender for a shape."""
-    return ("whisper-" if shape == SPEECH else "llama-") + kind
-
-
 def measure(options, lines):
     for threads in options.threads:
         for shape in options.shapes:
             for kind, peers in pairs_of(shape).items():
                 if options.kinds and kind not in options.kinds:
                     continue
-                names = [f"etx-{kind}"] + [peer_of(shape, peer)
-                                           for peer in peers]
+                names = [f"etx-{kind}"] + peers
                 if "single" in options.sets:
-                    steps = SPEECH_STEPS if shape == SPEECH else STEPS
+                    steps = SPEECH_STEPS if shape == SPEECH else {
+                        step: STEPS[step] for step in options.steps}
                     rounds(options, shape, names, steps, threads, lines)
-                names[0] += "-batch"
+                # The others make no call of eight sequences.
+                names = [f"etx-{kind}-batch"] + [
+                    peer for peer in peers if peer.startswith("llama-")]
                 if "batch" in options.sets and kind in BATCH_PAIRS and \
                         shape != SPEECH:
                     rounds(options, shape, names, BATCH_STEPS, threads, lines)
@@ -170,17 +182,18 @@ def read(path):
 
 
 def time_table(times, shape, threads, steps, suffix):
-    library = "whisper.cpp" if shape == SPEECH else "llama.cpp"
-    text = [f"| weights, etx : {library} | {' | '.join(steps)} |",
+    text = [f"| weights, etx : other library | {' | '.join(steps)} |",
             "|" + "---|" * (len(steps) + 1)]
     for kind, peers in pairs_of(shape).items():
         for peer in peers:
             cells = [cell(times.get((shape, threads, f"etx-{kind}{suffix}",
                                      step), {}),
-                          times.get((shape, threads, peer_of(shape, peer),
-                                     step), {})) for step in steps]
+                          times.get((shape, threads, peer, step), {}))
+                     for step in steps]
             if any(cells):
-                text.append(f"| {kind} : {peer} | {' | '.join(cells)} |")
+                library, other = peer.split("-", 1)
+                text.append(f"| {kind} : {LIBRARIES[library]} {other} | "
+                            f"{' | '.join(cells)} |")
     return text
 
 
@@ -227,6 +240,8 @@ def main():
                         help="what setup_ggml.sh llama made")
     parser.add_argument("--whisper", metavar="DIRECTORY",
                         help="what setup_ggml.sh whisper made")
+    parser.add_argument("--genai", metavar="PYTHON",
+                        help="an interpreter with requirements-genai.txt")
     parser.add_argument("--lines", required=True, metavar="FILE")
     parser.add_argument("--append", action="store_true",
                         help="keeps the lines that the file has")
@@ -234,6 +249,8 @@ def main():
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--shapes", nargs="*", default=["llama", "qwen2"])
     parser.add_argument("--kinds", nargs="*", choices=list(PAIRS))
+    parser.add_argument("--steps", nargs="*", choices=list(STEPS),
+                        default=list(STEPS))
     parser.add_argument("--sets", nargs="*", default=["single", "batch"],
                         choices=["single", "batch"])
     parser.add_argument("--priority", type=int, metavar="NUMBER",

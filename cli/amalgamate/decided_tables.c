@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/amalgamate/c_scan.h"
+#include "cli/amalgamate/c/c_scan.h"
 
 enum { COLUMNS = 80 };
 

@@ -5,7 +5,7 @@
 #ifndef ETX_CLI_AMALGAMATE_DECIDED_TABLES_H
 #define ETX_CLI_AMALGAMATE_DECIDED_TABLES_H
 
-#include "cli/amalgamate/c_macros.h"
+#include "cli/amalgamate/c/c_macros.h"
 #include "exporter/host/text_buffer.h"
 
 // Appends the expanded declarations `in` to `out`, with the chosen entry in the

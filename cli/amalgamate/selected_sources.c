@@ -4,6 +4,7 @@
 
 #include "cli/amalgamate/embedded_sources.h"
 #include "cli/amalgamate/message_texts.h"
+#include "cli/amalgamate/source_reader.h"
 #include "cli/amalgamate/source_reduce.h"
 #include "exporter/host/text_buffer.h"
 

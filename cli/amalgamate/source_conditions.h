@@ -3,7 +3,7 @@
 #ifndef ETX_CLI_AMALGAMATE_SOURCE_CONDITIONS_H
 #define ETX_CLI_AMALGAMATE_SOURCE_CONDITIONS_H
 
-#include "cli/amalgamate/c_scan.h"
+#include "cli/amalgamate/c/c_scan.h"
 
 // The value of the tokens behind #if or #elif. Macros that it expands are
 // appended to `expansion`.

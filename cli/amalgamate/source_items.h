@@ -10,7 +10,7 @@
 #ifndef ETX_CLI_AMALGAMATE_SOURCE_ITEMS_H
 #define ETX_CLI_AMALGAMATE_SOURCE_ITEMS_H
 
-#include "cli/amalgamate/c_macros.h"
+#include "cli/amalgamate/c/c_macros.h"
 
 typedef enum etx_item_kind {
   ETX_ITEM_CODE,       // declarations
@@ -105,10 +105,6 @@ ETX_MUST_USE etx_status etx_source_init(etx_source* source, etx_pool* pool);
 // defined (`value` is NULL), before the texts are read.
 ETX_MUST_USE etx_status etx_source_state(etx_source* source, const char* name,
                                          const char* value);
-
-// Reads a text. What it defines is known to the texts that are read later.
-ETX_MUST_USE etx_status etx_source_read(etx_source* source, etx_text text,
-                                        bool is_header);
 
 // True if the line is the comment with the path that starts a source file.
 bool etx_source_is_path(etx_text line);

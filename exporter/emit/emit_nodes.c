@@ -1,7 +1,7 @@
 // The instructions of nodes. Nodes without one (views, parts of states that are
-// updated in place, elided copies) appear only as tensors. Every other node is a
-// KernelCall: its arguments in the order of the schema, outs included, and the
-// slot of the result.
+// updated in place, elided copies) appear only as tensors. Every other node is
+// a KernelCall: its arguments in the order of the schema, outs included, and
+// the slot of the result.
 
 #include "exporter/emit/emit_internal.h"
 #include "exporter/ir/ir_cond.h"

@@ -1,6 +1,6 @@
 // Macros whose definitions stand in conditions that the tool cannot decide.
 
-#include "cli/amalgamate/c_macros.h"
+#include "cli/amalgamate/c/c_macros.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

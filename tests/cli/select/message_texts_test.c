@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "cli/amalgamate/source_reader.h"
 #include "cli/amalgamate/source_reduce.h"
 #include "exporter/host/text_buffer.h"
 

@@ -228,7 +228,8 @@ static const disagreement disagreements[] = {
 // Disagreements in rows that a build without ETX_DYNAMIC does not read.
 static const disagreement unread_disagreements[] = {
     {bounds_reversed, "symbol 's0' of method 'forward' has bounds 3 to 2"},
-    {second_bounds_reversed, "symbol 't' of method 'forward' has bounds 2 to 1"},
+    {second_bounds_reversed,
+     "symbol 't' of method 'forward' has bounds 2 to 1"},
     {symbol_outside, "and symbol 1, which do not exist"},
     {dim_outside, "names dimension 2 of input 0"},
     {dim_of_integer, "names dimension 0 of input 1"},
@@ -310,8 +311,9 @@ static void a_later_method_with_more_state_is_refused(void** state) {
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   etx_diag_init(&diag);
   assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_BAD_FILE);
-  assert_says(&diag, "method 'second' has 64 bytes of state, 'etx.plan.v1' says "
-                     "32");
+  assert_says(&diag,
+              "method 'second' has 64 bytes of state, 'etx.plan.v1' says "
+              "32");
   sample_release(file);
 }
 

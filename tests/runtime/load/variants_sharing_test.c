@@ -143,8 +143,7 @@ static void a_trace_leaves_out_numbers_of_variants_that_did_not_run(
             ARGS(y, test_int(f.p, 0), test_int(f.p, 0)));
   test_output(f.p, y, "y");
   open_and_load(&f, NULL);
-  assert_ok(
-      etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
+  assert_ok(etx_method_use_variants(&f.method, f.variants.bytes, NULL, &diag));
   assert_ok(etx_call_trace_start(&trace, &f.method, (etx_bytes_mut){marks, 1},
                                  &diag));
   const etx_call_trace* const all[] = {&trace};

@@ -187,9 +187,8 @@ static void scalars_become_values_of_their_kind(void** state) {
   static const double reals[] = {1, 2};
   static const uint8_t flags[] = {0, 1, 1};
   etx_value out;
-  etx_value_from_scalar(&(etx_pte_value){.kind = ETX_PTE_INT,
-                                         .as.integer = INT64_MIN + 7},
-                        &out);
+  etx_value_from_scalar(
+      &(etx_pte_value){.kind = ETX_PTE_INT, .as.integer = INT64_MIN + 7}, &out);
   assert_int_equal(out.kind, ETX_VALUE_INT);
   assert_true(out.as.integer == INT64_MIN + 7);
   etx_value_from_scalar(
@@ -215,9 +214,9 @@ static void scalars_become_values_of_their_kind(void** state) {
       &out);
   assert_int_equal(out.kind, ETX_VALUE_BOOLS);
   assert_true(out.as.booleans.items == flags && out.as.booleans.count == 3);
-  static const etx_pte_kind others[] = {
-      ETX_PTE_NULL, ETX_PTE_TENSOR, ETX_PTE_INT_LIST, ETX_PTE_TENSOR_LIST,
-      ETX_PTE_OPTIONAL_TENSOR_LIST};
+  static const etx_pte_kind others[] = {ETX_PTE_NULL, ETX_PTE_TENSOR,
+                                        ETX_PTE_INT_LIST, ETX_PTE_TENSOR_LIST,
+                                        ETX_PTE_OPTIONAL_TENSOR_LIST};
   for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
     out.kind = ETX_VALUE_INT;
     etx_value_from_scalar(&(etx_pte_value){.kind = others[i]}, &out);

@@ -211,9 +211,9 @@ static void a_changed_argument_is_not_one_of_two_results(void** state) {
   start(&f);
   const int first = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(1), 128);
   const int second = test_scratch(f.p, ETX_DTYPE_INT64, SIZES(1), 144);
-  test_call(f.p, "my::two", "out",
-            ARGS(f.places, first, second,
-                 test_tensors(f.p, ARGS(first, second))));
+  test_call(
+      f.p, "my::two", "out",
+      ARGS(f.places, first, second, test_tensors(f.p, ARGS(first, second))));
   test_output(f.p, first, "");
   test_output(f.p, second, "");
   run_all(&f);

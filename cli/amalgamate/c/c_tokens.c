@@ -1,4 +1,4 @@
-#include "cli/amalgamate/c_tokens.h"
+#include "cli/amalgamate/c/c_tokens.h"
 
 #include <string.h>
 

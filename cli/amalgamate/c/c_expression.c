@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/amalgamate/c_scan.h"
+#include "cli/amalgamate/c/c_scan.h"
 
 static const etx_c_value unknown = {false, 0};
 

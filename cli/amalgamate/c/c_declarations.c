@@ -1,6 +1,6 @@
 // Statements and declarations: what is dead, and what is defined.
 
-#include "cli/amalgamate/c_scan.h"
+#include "cli/amalgamate/c/c_scan.h"
 
 #include <string.h>
 

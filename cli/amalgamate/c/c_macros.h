@@ -4,10 +4,10 @@
 // of conditions that this tool cannot decide (#ifdef __clang__). Then a token
 // that comes from one of them is marked as uncertain.
 
-#ifndef ETX_CLI_AMALGAMATE_C_MACROS_H
-#define ETX_CLI_AMALGAMATE_C_MACROS_H
+#ifndef ETX_CLI_AMALGAMATE_C_C_MACROS_H
+#define ETX_CLI_AMALGAMATE_C_C_MACROS_H
 
-#include "cli/amalgamate/c_tokens.h"
+#include "cli/amalgamate/c/c_tokens.h"
 
 typedef struct etx_c_macro {
   uint32_t name;

@@ -1,8 +1,8 @@
 // Words of C: the lexer, and the table of names that gives each identifier a
 // number.
 
-#ifndef ETX_CLI_AMALGAMATE_C_TOKENS_H
-#define ETX_CLI_AMALGAMATE_C_TOKENS_H
+#ifndef ETX_CLI_AMALGAMATE_C_C_TOKENS_H
+#define ETX_CLI_AMALGAMATE_C_C_TOKENS_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "cli/amalgamate/c_macros.h"
+#include "cli/amalgamate/c/c_macros.h"
 
 #include <string.h>
 

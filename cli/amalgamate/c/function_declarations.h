@@ -1,9 +1,9 @@
 // The declarations of functions, taken from their definitions.
 
-#ifndef ETX_CLI_AMALGAMATE_FUNCTION_DECLARATIONS_H
-#define ETX_CLI_AMALGAMATE_FUNCTION_DECLARATIONS_H
+#ifndef ETX_CLI_AMALGAMATE_C_FUNCTION_DECLARATIONS_H
+#define ETX_CLI_AMALGAMATE_C_FUNCTION_DECLARATIONS_H
 
-#include "cli/amalgamate/c_tokens.h"
+#include "cli/amalgamate/c/c_tokens.h"
 #include "exporter/host/text_buffer.h"
 
 // Writes a declaration, one a line, for each function that the expanded tokens

@@ -5,10 +5,10 @@
 // referred to by dead code only. Such code must compile, so it needs
 // declarations, but the compiler drops its calls before the linker sees them.
 
-#ifndef ETX_CLI_AMALGAMATE_C_SCAN_H
-#define ETX_CLI_AMALGAMATE_C_SCAN_H
+#ifndef ETX_CLI_AMALGAMATE_C_C_SCAN_H
+#define ETX_CLI_AMALGAMATE_C_C_SCAN_H
 
-#include "cli/amalgamate/c_macros.h"
+#include "cli/amalgamate/c/c_macros.h"
 
 // Who is told what the tokens say.
 typedef struct etx_c_listener {

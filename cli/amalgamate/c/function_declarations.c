@@ -1,4 +1,4 @@
-#include "cli/amalgamate/function_declarations.h"
+#include "cli/amalgamate/c/function_declarations.h"
 
 static bool is_opening(const etx_c_token* token) {
   return etx_c_is(token, "(") || etx_c_is(token, "[") || etx_c_is(token, "{");

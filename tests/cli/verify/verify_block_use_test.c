@@ -3,10 +3,11 @@
 #include "tests/cli/verify/verify_fixture.h"
 
 // The parts of a value are written behind one that is dead by then. Their block
-// is the first or the last one.
+// is the first or the last one. There may be a jump in between.
 static void a_block_is_not_in_use_before_it_is_written(void** state) {
   (void)state;
-  for (int is_first = 0; is_first < 2; ++is_first) {
+  for (int kind = 0; kind < 4; ++kind) {
+    const bool is_first = kind % 2 != 0, has_jump = kind >= 2;
     test_program* const p = start(160).p;
     int left = is_first ? four_at(p, 48) : 0;
     const uint32_t symbol = test_symbol(p, "s", 1, 4);
@@ -22,6 +23,7 @@ static void a_block_is_not_in_use_before_it_is_written(void** state) {
     test_view(p, both, left, 0);
     test_view(p, both, right, 16);
     relu(p, x, a);
+    if (has_jump) test_jump_false(p, test_bool(p, true), 2);
     relu(p, a, b);
     relu(p, b, c);
     relu(p, fixed, left);
@@ -102,6 +104,57 @@ static void two_results_are_not_in_place_of_each_other(void** state) {
   refuse(p, "the two share bytes in layout '0'");
 }
 
+// The first value is a view of a later one.
+static void a_view_is_in_the_block_of_its_parent(void** state) {
+  (void)state;
+  for (int apart = 0; apart < 2; ++apart) {
+    test_program* const p = start(96).p;
+    const int v = four_at(p, 0);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    test_dim(p, 0, 0, symbol, 1, 0);
+    const int fixed = borrowed_input(p);
+    const int t = test_scratch(p, F32, SIZES(8), 0);
+    const int b = varying_at(p, 32), y = varying_at(p, 48);
+    test_view(p, v, t, 0);
+    relu(p, x, b);
+    relu(p, fixed, v);
+    relu(p, b, y);
+    test_output(p, v, "v");
+    test_output(p, y, "y");
+    test_place(p, v, 0, 0, 32);
+    test_place(p, t, 0, 0, 32);
+    test_place(p, b, 0, apart ? 32 : 16, 16);
+    test_place(p, y, 0, 48, 16);
+    if (apart) {
+      accept(p);
+    } else {
+      refuse(p, "the two share bytes in layout '1'");
+    }
+  }
+}
+
+// A value that is in one of two blocks, which are in use one at a time.
+static void a_value_may_be_in_one_of_two_blocks_that_share_bytes(void** state) {
+  (void)state;
+  int x;
+  test_program* const p = start_varying(0, &x);
+  const int c =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  const int a = varying_at(p, 0), b = varying_at(p, 0), y = varying_at(p, 32);
+  const int to = test_dynamic(p, test_borrowed(p, F32, SIZES(4)));
+  relu(p, x, a);
+  test_move(p, a, to);
+  test_jump_false(p, c, 5);
+  relu(p, x, b);
+  test_move(p, b, to);
+  relu(p, x, to);
+  relu(p, to, y);
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // A value that nothing reads, but one that a call updates needs its content.
 static void what_is_updated_is_in_use_until_then(void** state) {
   (void)state;
@@ -172,6 +225,8 @@ int main(void) {
       cmocka_unit_test(two_results_are_not_in_place_of_each_other),
       cmocka_unit_test(what_is_updated_is_in_use_until_then),
       cmocka_unit_test(inputs_that_change_are_in_use_until_the_end),
+      cmocka_unit_test(a_view_is_in_the_block_of_its_parent),
+      cmocka_unit_test(a_value_may_be_in_one_of_two_blocks_that_share_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -446,6 +446,25 @@ static void shapes_of_numbers_that_vary_are_not_checked(void** state) {
   }
 }
 
+// The sizes of a list are known if those of all its tensors are.
+static void shapes_of_lists_that_vary_are_not_checked(void** state) {
+  (void)state;
+  for (int varying = 0; varying < 3; ++varying) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int z = borrowed_input(p), y = test_scratch(p, F32, SIZES(6), 0);
+    const int list =
+        test_tensors(p, ARGS(varying == 1 ? x : z, varying == 2 ? x : z));
+    test_call(p, "aten::cat", "out", ARGS(list, test_int(p, 0), y, y));
+    test_output(p, y, "y");
+    if (varying == 0) {
+      refuse(p, "size '0' of value '2' is 6, expected 8");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // Numbers and lists that are none are left to the rules, which a stock file may
 // break.
 static void numbers_may_have_any_kind(void** state) {
@@ -643,6 +662,7 @@ int main(void) {
       cmocka_unit_test(only_the_first_argument_of_an_update_may_be_in_place),
       cmocka_unit_test(a_result_may_be_what_is_changed),
       cmocka_unit_test(every_tensor_of_a_list_is_read),
+      cmocka_unit_test(shapes_of_lists_that_vary_are_not_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,11 @@ static void state_is_read_updated_and_kept(void** state) {
   test_output(s.p, t, "y");
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   test_state_row(s.p, "b", F32, SIZES(4), 16, 0);
-  accept(s.p);
+  etx_verify_report report;
+  assert_ok(etx_verify_program(test_file(s.p), &report, &diag));
+  assert_int_equal(report.state_count, 2);
+  assert_false(report.is_stock);
+  test_program_end(s.p);
 }
 
 static void the_arena_of_states_has_only_states(void** state) {
@@ -92,6 +96,57 @@ static void state_in_scratch_is_refused(void** state) {
   test_tensor_of(s.p, a)->memory_id = 1;
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "state 'a' is in arena '1', expected 2");
+}
+
+static void the_first_value_may_be_a_state(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p =
+        kind == 0 ? start_with_state(32, 32).p : test_program_new();
+    if (kind != 0) {
+      test_method(p, "m");
+      test_arenas(p, 32, 32);
+    }
+    const int a = test_state(p, "a", F32, SIZES(4), 0);
+    const int x = borrowed_input(p), y = four_at(p, 0);
+    relu(p, a, y);
+    if (kind == 2) relu(p, x, test_planned(p, F32, SIZES(4), 2, 0));
+    test_output(p, y, "y");
+    if (kind == 0) test_state_row(p, "a", F32, SIZES(4), 0, 0);
+    if (kind == 2) {
+      refuse(p, "the next call reads state value '0'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// States of the second and the third method overlap. The first one has an arena
+// of states, too, but without bytes.
+static void stock_methods_with_other_bytes_of_state_share_none(void** state) {
+  static const char* const names[] = {"m", "n", "o"};
+  (void)state;
+  for (int64_t bytes = 0; bytes <= 64; bytes += 64) {
+    test_program* const p = test_program_new();
+    for (int i = 0; i < 3; ++i) {
+      test_method(p, names[i]);
+      test_arena(p, 16);
+      test_arena(p, i == 0 ? bytes : 64);
+      const int y = four_at(p, 0);
+      const uint64_t at = i == 2 ? 16 : 0;
+      if (i > 0) {
+        relu(p, test_state(p, names[i], F32, SIZES(8), at),
+             test_borrowed(p, F32, SIZES(8)));
+      }
+      relu(p, borrowed_input(p), y);
+      test_output(p, y, "y");
+    }
+    if (bytes == 0) {
+      accept(p);
+    } else {
+      refuse(p, "overlaps value");
+    }
+  }
 }
 
 static void all_methods_have_the_same_bytes_of_state(void** state) {
@@ -589,6 +644,8 @@ int main(void) {
       cmocka_unit_test(values_without_bytes_of_scratch_leave_no_footprint),
       cmocka_unit_test(no_value_of_a_method_lies_where_a_stable_output_does),
       cmocka_unit_test(outputs_that_stay_are_no_scratch),
+      cmocka_unit_test(the_first_value_may_be_a_state),
+      cmocka_unit_test(stock_methods_with_other_bytes_of_state_share_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

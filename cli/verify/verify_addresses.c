@@ -271,12 +271,6 @@ static etx_status check_row(const etx_verify_method* m,
   return ETX_OK;
 }
 
-static int compare_ranges(const void* left, const void* right) {
-  const etx_verify_range* const a = left;
-  const etx_verify_range* const b = right;
-  return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static bool is_fixed(const etx_verify_method* m, uint32_t value) {
   return tensor_of(m, value).dynamism == ETX_PTE_STATIC;
 }
@@ -309,7 +303,7 @@ static etx_status check_parts(const etx_verify_method* m, uint32_t v) {
   for (uint32_t i = 0; i < value->part_count; ++i) {
     ranges[i] = m->values[m->parts[value->first_part + i]].range;
   }
-  qsort(ranges, value->part_count, sizeof *ranges, compare_ranges);
+  qsort(ranges, value->part_count, sizeof *ranges, etx_verify_compare_ranges);
   uint64_t covered = value->range.start;
   for (uint32_t i = 0; i < value->part_count; ++i) {
     if (ranges[i].start > covered) break;

@@ -593,11 +593,12 @@ static void parts_of_methods_with_jumps_may_be_anywhere(void** state) {
 
 // Views of views: what is further away from a part than the proof looks can be
 // anywhere in the whole.
-static test_program* deep_view(int levels) {
+static test_program* deep_view(int levels, bool is_late) {
   const joined j = start_joined();
   part_after(&j, j.none, j.first);
   part_after(&j, j.first, j.second);
   relu(j.p, j.y, j.second);
+  if (!is_late) relu(j.p, j.x, j.first);
   int shown = j.second;
   for (int i = 0; i < levels; ++i) {
     const int next = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(8)));
@@ -605,16 +606,48 @@ static test_program* deep_view(int levels) {
               ARGS(shown, j.sizes, next));
     shown = next;
   }
-  relu(j.p, j.x, j.first);
+  if (is_late) relu(j.p, j.x, j.first);
   cat(&j, j.first, shown);
   return j.p;
 }
 
 static void views_of_parts_are_followed_for_64_levels(void** state) {
   (void)state;
-  accept(deep_view(1));
-  accept(deep_view(60));
-  refuse(deep_view(70), "value");
+  accept(deep_view(1, true));
+  accept(deep_view(63, true));
+  refuse(deep_view(64, true), "value");
+  // A concatenation finds the part itself, too.
+  accept(deep_view(64, false));
+  refuse(deep_view(65, false), "shares bytes with argument value");
+}
+
+// The second part, and a part of parts of the first one, which share no byte.
+static test_program* apart_from_parts(int levels, bool is_second_first) {
+  const joined j = start_joined();
+  part_after(&j, j.none, j.first);
+  part_after(&j, j.first, j.second);
+  int last = j.first;
+  for (int i = 0; i < levels; ++i) {
+    const int next = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(8)));
+    test_call(j.p, "etx::part_after", "default",
+              ARGS(last, j.none, j.sizes, next));
+    last = next;
+  }
+  if (is_second_first) relu(j.p, j.y, j.second);
+  relu(j.p, j.x, last);
+  if (!is_second_first) relu(j.p, j.y, j.second);
+  add(j.p, last, j.second, j.other);
+  test_output(j.p, j.other, "o");
+  return j.p;
+}
+
+static void parts_of_parts_stay_apart_for_64_levels(void** state) {
+  (void)state;
+  for (int order = 0; order < 2; ++order) {
+    accept(apart_from_parts(1, order != 0));
+    accept(apart_from_parts(63, order != 0));
+    refuse(apart_from_parts(64, order != 0), "reads value");
+  }
 }
 
 // First parts of first parts of a value that was written; two parts of the
@@ -674,8 +707,8 @@ static void joined_parts_may_have_parts(void** state) {
   (void)state;
   for (int are_parts = 0; are_parts < 2; ++are_parts) {
     accept(joined_around(1, are_parts != 0));
-    accept(joined_around(60, are_parts != 0));
-    refuse(joined_around(70, are_parts != 0), "reads value");
+    accept(joined_around(63, are_parts != 0));
+    refuse(joined_around(64, are_parts != 0), "reads value");
   }
 }
 
@@ -716,6 +749,7 @@ int main(void) {
       cmocka_unit_test(parts_of_methods_with_jumps_may_be_anywhere),
       cmocka_unit_test(views_of_parts_are_followed_for_64_levels),
       cmocka_unit_test(joined_parts_may_have_parts),
+      cmocka_unit_test(parts_of_parts_stay_apart_for_64_levels),
       cmocka_unit_test(parts_of_parts_are_followed_for_64_levels),
       cmocka_unit_test(a_concatenation_of_a_missing_tensor_is_not_joined),
       cmocka_unit_test(parts_of_a_chain_do_not_overwrite_each_other),

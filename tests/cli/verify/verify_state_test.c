@@ -410,6 +410,33 @@ static void no_value_of_a_method_lies_where_a_stable_output_does(void** state) {
   }
 }
 
+static void one_byte_may_lie_where_a_stable_output_does(void** state) {
+  static const struct {
+    int32_t bytes;
+    uint64_t at;
+    bool is_wrong;
+  } rows[] = {{1, 16, true}, {1, 32, false}, {0, 16, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    test_program* const p = start(64).p;
+    const int y = test_scratch(p, F32, SIZES(8), 0);
+    relu(p, test_input(p, test_borrowed(p, F32, SIZES(8)), "x"), y);
+    test_output(p, y, "y");
+    test_lifetime(p, ETX_LIFETIME_STABLE);
+    test_method(p, "n");
+    test_arenas(p, 64, 0);
+    test_scratch(p, ETX_DTYPE_BOOL, SIZES(rows[i].bytes), rows[i].at);
+    const int z = four_at(p, 48);
+    relu(p, borrowed_input(p), z);
+    test_output(p, z, "z");
+    if (rows[i].is_wrong) {
+      refuse(p, "value '0' of method 'n' overlaps the stable output value '0'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // Outputs that show a state, a constant, and memory of the caller.
 static void outputs_that_stay_are_no_scratch(void** state) {
   static const float data[4] = {1, 2, 3, 4};
@@ -646,6 +673,7 @@ int main(void) {
       cmocka_unit_test(outputs_that_stay_are_no_scratch),
       cmocka_unit_test(the_first_value_may_be_a_state),
       cmocka_unit_test(stock_methods_with_other_bytes_of_state_share_none),
+      cmocka_unit_test(one_byte_may_lie_where_a_stable_output_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

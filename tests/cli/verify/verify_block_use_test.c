@@ -251,6 +251,37 @@ static void views_of_the_callers_memory_have_no_blocks(void** state) {
   accept(p);
 }
 
+// It has a block until it takes over the header of a.
+static void the_first_input_may_take_over_a_header(void** state) {
+  (void)state;
+  for (uint64_t at = 8; at <= 16; at += 8) {
+    test_program* const p = start(160).p;
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int in = test_input(p, varying_at(p, 0), "in");
+    const int x =
+        test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
+    for (uint32_t i = 0; i < 2; ++i) test_dim(p, i, 0, symbol, 1, 0);
+    const int a = varying_at(p, 0), d = varying_at(p, 48);
+    const int e = varying_at(p, 64);
+    relu(p, in, e);
+    relu(p, x, a);
+    test_call(p, "executorch_prim::et_view", "default",
+              ARGS(a, test_ints(p, ARGS(test_int(p, -1))), in));
+    relu(p, in, d);
+    test_output(p, d, "d");
+    test_output(p, e, "e");
+    test_place(p, in, 0, 0, 16);
+    test_place(p, a, 0, 64, 16);
+    test_place(p, d, 0, 112, 16);
+    test_place(p, e, 0, at, 16);
+    if (at == 8) {
+      refuse(p, "the two share bytes in layout '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // A value that nothing reads, but one that a call updates needs its content.
 static void what_is_updated_is_in_use_until_then(void** state) {
   (void)state;
@@ -327,6 +358,7 @@ int main(void) {
       cmocka_unit_test(a_block_is_not_in_use_between_two_headers),
       cmocka_unit_test(all_results_of_a_call_are_apart),
       cmocka_unit_test(views_of_the_callers_memory_have_no_blocks),
+      cmocka_unit_test(the_first_input_may_take_over_a_header),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

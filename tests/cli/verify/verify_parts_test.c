@@ -593,7 +593,7 @@ static void parts_of_methods_with_jumps_may_be_anywhere(void** state) {
 
 // Views of views: what is further away from a part than the proof looks can be
 // anywhere in the whole.
-static test_program* deep_view(int levels, bool is_late) {
+static test_program* deep_view(int levels, bool is_late, bool is_planned) {
   const joined j = start_joined();
   part_after(&j, j.none, j.first);
   part_after(&j, j.first, j.second);
@@ -601,7 +601,9 @@ static test_program* deep_view(int levels, bool is_late) {
   if (!is_late) relu(j.p, j.x, j.first);
   int shown = j.second;
   for (int i = 0; i < levels; ++i) {
-    const int next = test_dynamic(j.p, test_borrowed(j.p, F32, SIZES(8)));
+    const int next = is_planned ? eight_at(j.p, 32)
+                                : test_borrowed(j.p, F32, SIZES(8));
+    if (!is_planned) test_dynamic(j.p, next);
     test_call(j.p, "executorch_prim::et_view", "default",
               ARGS(shown, j.sizes, next));
     shown = next;
@@ -613,12 +615,15 @@ static test_program* deep_view(int levels, bool is_late) {
 
 static void views_of_parts_are_followed_for_64_levels(void** state) {
   (void)state;
-  accept(deep_view(1, true));
-  accept(deep_view(63, true));
-  refuse(deep_view(64, true), "value");
+  accept(deep_view(1, true, false));
+  accept(deep_view(63, true, false));
+  refuse(deep_view(64, true, false), "value");
   // A concatenation finds the part itself, too.
-  accept(deep_view(64, false));
-  refuse(deep_view(65, false), "shares bytes with argument value");
+  accept(deep_view(64, false, false));
+  refuse(deep_view(65, false, false), "shares bytes with argument value");
+  // A planned view has the address of a part.
+  accept(deep_view(63, true, true));
+  refuse(deep_view(64, false, true), "header of a value at another address");
 }
 
 // The second part, and a part of parts of the first one, which share no byte.

@@ -24,15 +24,14 @@
 void etx_verify_method_init(etx_verify_method* m, const etx_pte* pte,
                             const etx_blob* blob, size_t index,
                             etx_verify_arena* memory, etx_diag* diag) {
-  memset(m, 0, sizeof *m);
-  m->pte = pte;
-  m->blob = blob;
-  m->plan = etx_pte_plan_at(pte, index);
+  *m = (etx_verify_method){.pte = pte,
+                           .blob = blob,
+                           .plan = etx_pte_plan_at(pte, index),
+                           .memory = memory,
+                           .diag = diag,
+                           .max_state_bytes = UINT64_C(1) << 31,
+                           .max_row_steps = UINT64_C(1) << 28};
   m->name = etx_pte_plan_name(&m->plan);
-  m->memory = memory;
-  m->diag = diag;
-  m->max_state_bytes = UINT64_C(1) << 31;
-  m->max_row_steps = UINT64_C(1) << 28;
   if (blob == NULL || !etx_blob_method_find(blob, m->name, &m->blob_method)) {
     m->blob_method = SIZE_MAX;
   }

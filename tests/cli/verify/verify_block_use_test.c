@@ -3,11 +3,11 @@
 #include "tests/cli/verify/verify_fixture.h"
 
 // The parts of a value are written behind one that is dead by then. Their block
-// is the first or the last one. There may be a jump in between.
+// is the first or the last one. There may be jumps in between.
 static void a_block_is_not_in_use_before_it_is_written(void** state) {
   (void)state;
   for (int kind = 0; kind < 4; ++kind) {
-    const bool is_first = kind % 2 != 0, has_jump = kind >= 2;
+    const bool is_first = kind % 2 != 0, has_jumps = kind >= 2;
     test_program* const p = start(160).p;
     int left = is_first ? four_at(p, 48) : 0;
     const uint32_t symbol = test_symbol(p, "s", 1, 4);
@@ -23,9 +23,10 @@ static void a_block_is_not_in_use_before_it_is_written(void** state) {
     test_view(p, both, left, 0);
     test_view(p, both, right, 16);
     relu(p, x, a);
-    if (has_jump) test_jump_false(p, test_bool(p, true), 2);
+    if (has_jumps) test_jump_false(p, test_bool(p, true), 2);
     relu(p, a, b);
     relu(p, b, c);
+    if (has_jumps) test_jump_false(p, test_bool(p, true), 5);
     relu(p, fixed, left);
     relu(p, fixed, right);
     relu(p, both, y);

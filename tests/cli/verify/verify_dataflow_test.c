@@ -459,6 +459,24 @@ static test_program* branches(uint64_t b_offset, int jump, bool moves_both) {
   return s.p;
 }
 
+// An instruction that no path reaches reads it after its bytes were taken.
+static void a_written_value_of_a_stock_file_is_no_state(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = borrowed_input(p);
+  const int a = four_at(p, 0), b = four_at(p, 0);
+  const int y = four_at(p, 16), z = four_at(p, 32);
+  relu(p, x, a);
+  relu(p, a, y);
+  relu(p, x, b);
+  test_jump_false(p, test_bool(p, false), 5);
+  relu(p, a, y);
+  relu(p, b, z);
+  test_output(p, y, "y");
+  test_output(p, z, "z");
+  accept(p);
+}
+
 static void branches_may_share_bytes(void** state) {
   (void)state;
   accept(branches(0, 4, true));
@@ -646,6 +664,7 @@ int main(void) {
       cmocka_unit_test(an_argument_that_is_updated_must_be_valid),
       cmocka_unit_test(a_changed_argument_may_not_overlap_a_read_one),
       cmocka_unit_test(a_changed_argument_may_not_overlap_an_output),
+      cmocka_unit_test(a_written_value_of_a_stock_file_is_no_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,16 +167,16 @@ static void a_part_that_something_else_makes_is_none(void** state) {
 // Columns one after the other in memory are not what a concatenation of rows
 // makes.
 static void parts_have_their_dimensions_in_order(void** state) {
-  static const uint8_t columns[] = {1, 0};
+  static const uint8_t columns[] = {0, 2, 1};
   (void)state;
   for (int kind = 0; kind < 3; ++kind) {
     test_program* const p = start(96).p;
-    const int x = test_input(p, test_borrowed(p, F32, SIZES(2, 4)), "x");
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(2, 2, 2)), "x");
     const int none = test_none(p), zero = test_int(p, 0);
-    const int sizes = test_ints(p, ARGS(test_int(p, 2), test_int(p, 4)));
-    const int whole = test_scratch(p, F32, SIZES(4, 4), 0);
-    const int first = test_scratch(p, F32, SIZES(2, 4), 0);
-    const int second = test_scratch(p, F32, SIZES(2, 4), 32);
+    const int two = test_int(p, 2), sizes = test_ints(p, ARGS(two, two, two));
+    const int whole = test_scratch(p, F32, SIZES(4, 2, 2), 0);
+    const int first = test_scratch(p, F32, SIZES(2, 2, 2), 0);
+    const int second = test_scratch(p, F32, SIZES(2, 2, 2), 32);
     if (kind == 1) test_tensor_of(p, whole)->dim_order = columns;
     if (kind == 2) test_tensor_of(p, second)->dim_order = columns;
     test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
@@ -315,11 +315,11 @@ static void a_part_that_is_written_before_it_is_made_is_refused(void** state) {
 }
 
 // An input that an earlier instruction reads, as its first or second argument,
-// or writes.
+// or writes, as its first or second result.
 static void a_part_that_is_read_before_it_is_made_may_be_anywhere(
     void** state) {
   (void)state;
-  for (int kind = 0; kind < 4; ++kind) {
+  for (int kind = 0; kind < 5; ++kind) {
     test_program* const p = stock(96);
     const int first = test_scratch(p, F32, SIZES(8), 0);  // value 0
     const int x = test_input(p, test_borrowed(p, F32, SIZES(8)), "x");
@@ -331,6 +331,12 @@ static void a_part_that_is_read_before_it_is_made_may_be_anywhere(
     if (kind == 1) add(p, second, x, other);
     if (kind == 2) add(p, x, second, other);
     if (kind == 3) relu(p, x, second);
+    if (kind == 4) {
+      const int two = test_tensors(p, ARGS(other, second));
+      const int in = test_input(p, test_borrowed(p, F32, SIZES(16)), "in");
+      test_call(p, "aten::split_copy", "Tensor_out",
+                ARGS(in, test_int(p, 8), test_int(p, 0), two, two));
+    }
     test_call(p, "etx::part_after", "default", ARGS(whole, none, sizes, first));
     test_call(p, "etx::part_after", "default",
               ARGS(whole, first, sizes, second));
@@ -601,8 +607,8 @@ static test_program* deep_view(int levels, bool is_late, bool is_planned) {
   if (!is_late) relu(j.p, j.x, j.first);
   int shown = j.second;
   for (int i = 0; i < levels; ++i) {
-    const int next = is_planned ? eight_at(j.p, 32)
-                                : test_borrowed(j.p, F32, SIZES(8));
+    const int next =
+        is_planned ? eight_at(j.p, 32) : test_borrowed(j.p, F32, SIZES(8));
     if (!is_planned) test_dynamic(j.p, next);
     test_call(j.p, "executorch_prim::et_view", "default",
               ARGS(shown, j.sizes, next));

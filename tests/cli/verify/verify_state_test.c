@@ -18,8 +18,10 @@ static void state_is_read_updated_and_kept(void** state) {
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   test_state_row(s.p, "b", F32, SIZES(4), 16, 0);
   etx_verify_report report;
+  memset(&report, 0x55, sizeof report);
   assert_ok(etx_verify_program(test_file(s.p), &report, &diag));
   assert_int_equal(report.state_count, 2);
+  assert_int_equal(report.instruction_count, 3);
   assert_false(report.is_stock);
   test_program_end(s.p);
 }
@@ -547,6 +549,34 @@ static void blocks_of_concurrent_methods_do_not_move_together(void** state) {
   }
 }
 
+// It is the input of the second method, which has blocks on both sides of that
+// of the first one.
+static void one_tensor_of_varying_size_lets_blocks_move(void** state) {
+  (void)state;
+  for (int varies = 0; varies < 2; ++varies) {
+    test_program* const p = start(96).p;
+    const int y = four_at(p, 16);
+    relu(p, borrowed_input(p), y);
+    test_output(p, y, "y");
+    test_method(p, "n");
+    test_arenas(p, 96, 0);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
+    if (varies) test_dim(p, 0, 0, symbol, 1, 0);
+    if (varies) test_dynamic(p, x);
+    const int a = four_at(p, 0), b = four_at(p, 48);
+    relu(p, borrowed_input(p), a);
+    relu(p, a, b);
+    test_output(p, b, "b");
+    test_concurrent(p, 0, 1);
+    if (varies) {
+      refuse(p, "methods 'm' and 'n' may run at the same time");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // Bytes between the plan and the places of other layouts count, too: above the
 // plan, below it, and none at all.
 static void blocks_in_other_layouts_are_off_stable_outputs(void** state) {
@@ -674,6 +704,7 @@ int main(void) {
       cmocka_unit_test(the_first_value_may_be_a_state),
       cmocka_unit_test(stock_methods_with_other_bytes_of_state_share_none),
       cmocka_unit_test(one_byte_may_lie_where_a_stable_output_does),
+      cmocka_unit_test(one_tensor_of_varying_size_lets_blocks_move),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

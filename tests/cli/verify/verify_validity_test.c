@@ -27,6 +27,17 @@ static void a_method_without_instructions_returns_its_inputs(void** state) {
   refuse(p, "the method returns value '1', but nothing has written it");
 }
 
+// `all` must have its content from an earlier call, but the input has a half of
+// its bytes.
+static void an_input_spoils_a_state_of_a_method_without_instructions(
+    void** state) {
+  (void)state;
+  test_program* const p = stock(48);
+  test_input(p, four_at(p, 0), "x");
+  test_output(p, test_scratch(p, F32, SIZES(8), 0), "all");
+  refuse(p, "the method returns value '1', but input value '0' uses the same");
+}
+
 static void one_value_may_be_two_inputs(void** state) {
   (void)state;
   const small s = start(48);
@@ -738,6 +749,8 @@ int main(void) {
       cmocka_unit_test(an_input_overwritten_by_another_one_is_named),
       cmocka_unit_test(a_method_without_instructions_returns_its_inputs),
       cmocka_unit_test(one_value_may_be_two_inputs),
+      cmocka_unit_test(
+          an_input_spoils_a_state_of_a_method_without_instructions),
       cmocka_unit_test(a_mutable_input_is_valid_at_the_end),
       cmocka_unit_test(a_state_is_valid_at_the_end),
       cmocka_unit_test(a_released_value_is_not_read),

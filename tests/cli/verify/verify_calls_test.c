@@ -465,6 +465,26 @@ static void shapes_of_lists_that_vary_are_not_checked(void** state) {
   }
 }
 
+// All elements of the first dimension, and two of the second one.
+static void an_index_of_a_list_may_be_missing(void** state) {
+  (void)state;
+  for (int32_t size = 2; size <= 3; ++size) {
+    test_program* const p = start(64).p;
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4, 4)), "x");
+    const int at =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "at");
+    const int y = test_scratch(p, F32, SIZES(4, size), 0);
+    test_call(p, "aten::index", "Tensor_out",
+              ARGS(x, test_optional_tensors(p, ARGS(-1, at)), y, y));
+    test_output(p, y, "y");
+    if (size == 2) {
+      accept(p);
+    } else {
+      refuse(p, "size '1' of value '2' is 3, expected 2");
+    }
+  }
+}
+
 // Numbers and lists that are none are left to the rules, which a stock file may
 // break.
 static void numbers_may_have_any_kind(void** state) {
@@ -663,6 +683,7 @@ int main(void) {
       cmocka_unit_test(a_result_may_be_what_is_changed),
       cmocka_unit_test(every_tensor_of_a_list_is_read),
       cmocka_unit_test(shapes_of_lists_that_vary_are_not_checked),
+      cmocka_unit_test(an_index_of_a_list_may_be_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,8 +70,8 @@ static void the_own_address_of_a_value_counts(void** state) {
   (void)state;
   for (int kind = 0; kind < 3; ++kind) {
     test_program* const p = stock(16 * 20);
-    const int x = borrowed_input(p);
     const int to = four_at(p, 16 * 18);
+    const int x = borrowed_input(p);
     const int given = test_borrowed(p, F32, SIZES(4));
     if (kind == 1) test_input(p, to, "to");
     if (kind == 2) test_input(p, given, "given");

@@ -324,6 +324,16 @@ static void a_condition_is_read(void** state) {
   }
 }
 
+static void a_method_may_be_a_jump_alone(void** state) {
+  (void)state;
+  test_program* const p = stock(32);
+  const int c =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  test_jump_false(p, c, 1);
+  test_output(p, c, "same");
+  accept(p);
+}
+
 static void a_call_that_no_rule_takes_is_refused_in_files_of_etx(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
@@ -684,6 +694,7 @@ int main(void) {
       cmocka_unit_test(every_tensor_of_a_list_is_read),
       cmocka_unit_test(shapes_of_lists_that_vary_are_not_checked),
       cmocka_unit_test(an_index_of_a_list_may_be_missing),
+      cmocka_unit_test(a_method_may_be_a_jump_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -504,6 +504,22 @@ static void a_result_may_not_be_a_view_of_another_one(void** state) {
   }
 }
 
+// The input is overwritten after its last read.
+static void a_jump_that_is_always_taken_leads_to_one_place(void** state) {
+  (void)state;
+  test_program* const p = start(64).p;
+  const int x = borrowed_input(p), in = test_input(p, four_at(p, 0), "in");
+  const int b = four_at(p, 0), y = four_at(p, 16), z = four_at(p, 32);
+  relu(p, in, y);
+  relu(p, x, b);
+  test_jump_false(p, test_bool(p, false), 4);
+  relu(p, x, y);
+  relu(p, b, z);
+  test_output(p, y, "y");
+  test_output(p, z, "z");
+  accept(p);
+}
+
 static void branches_may_share_bytes(void** state) {
   (void)state;
   accept(branches(0, 4, true));
@@ -693,6 +709,7 @@ int main(void) {
       cmocka_unit_test(a_changed_argument_may_not_overlap_an_output),
       cmocka_unit_test(a_written_value_of_a_stock_file_is_no_state),
       cmocka_unit_test(a_result_may_not_be_a_view_of_another_one),
+      cmocka_unit_test(a_jump_that_is_always_taken_leads_to_one_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

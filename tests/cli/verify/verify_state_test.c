@@ -577,6 +577,34 @@ static void one_tensor_of_varying_size_lets_blocks_move(void** state) {
   }
 }
 
+// Blocks of the second method move between 32 and 64, those of the others are
+// on both sides.
+static void a_method_may_run_beside_each_of_two_others(void** state) {
+  static const char* const names[] = {"m", "n", "o"};
+  static const uint64_t places[] = {64, 32, 0};
+  (void)state;
+  test_program* const p = test_program_new();
+  for (int i = 0; i < 3; ++i) {
+    test_method(p, names[i]);
+    test_arenas(p, 96, 0);
+    if (i == 0) test_blob(p);
+    const int x = borrowed_input(p);
+    const int a = four_at(p, places[i]), b = four_at(p, places[i] + 16);
+    if (i == 1) {
+      test_dim(p, 0, 0, test_symbol(p, "s", 1, 4), 1, 0);
+      test_dynamic(p, x);
+      test_dynamic(p, a);
+      test_dynamic(p, b);
+    }
+    relu(p, x, a);
+    relu(p, a, b);
+    test_output(p, b, "b");
+  }
+  test_concurrent(p, 0, 1);
+  test_concurrent(p, 1, 2);
+  accept(p);
+}
+
 // Bytes between the plan and the places of other layouts count, too: above the
 // plan, below it, and none at all.
 static void blocks_in_other_layouts_are_off_stable_outputs(void** state) {
@@ -705,6 +733,7 @@ int main(void) {
       cmocka_unit_test(stock_methods_with_other_bytes_of_state_share_none),
       cmocka_unit_test(one_byte_may_lie_where_a_stable_output_does),
       cmocka_unit_test(one_tensor_of_varying_size_lets_blocks_move),
+      cmocka_unit_test(a_method_may_run_beside_each_of_two_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -495,6 +495,27 @@ static void an_index_of_a_list_may_be_missing(void** state) {
   }
 }
 
+// Elements that are in order in both shapes are copied onto themselves.
+static void a_stock_file_may_change_a_shape_in_place(void** state) {
+  static const uint8_t columns[] = {1, 0};
+  (void)state;
+  for (int is_turned = 0; is_turned < 2; ++is_turned) {
+    test_program* const p = stock(64);
+    const int x = borrowed_input(p), a = four_at(p, 0);
+    const int y = test_scratch(p, F32, SIZES(2, 2), 0), two = test_int(p, 2);
+    if (is_turned) test_tensor_of(p, y)->dim_order = columns;
+    relu(p, x, a);
+    test_call(p, "aten::view_copy", "out",
+              ARGS(a, test_ints(p, ARGS(two, two)), y, y));
+    test_output(p, y, "y");
+    if (is_turned) {
+      refuse(p, "output value '2' shares bytes with argument value '1'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // Numbers and lists that are none are left to the rules, which a stock file may
 // break.
 static void numbers_may_have_any_kind(void** state) {
@@ -695,6 +716,7 @@ int main(void) {
       cmocka_unit_test(shapes_of_lists_that_vary_are_not_checked),
       cmocka_unit_test(an_index_of_a_list_may_be_missing),
       cmocka_unit_test(a_method_may_be_a_jump_alone),
+      cmocka_unit_test(a_stock_file_may_change_a_shape_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,6 +208,26 @@ static void many_values_show_what_they_change(void** state) {
   }
 }
 
+static void the_first_value_may_take_over_a_header(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(64);
+    const int to = test_borrowed(p, F32, SIZES(4)), x = borrowed_input(p);
+    const int a = four_at(p, 0), b = four_at(p, lost ? 0 : 16);
+    const int y = four_at(p, 32);
+    relu(p, x, a);
+    test_move(p, a, to);
+    relu(p, x, b);
+    relu(p, to, y);
+    test_output(p, y, "y");
+    if (lost) {
+      refuse(p, "reads value '0', but value '3' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // The result of an elementwise operator lies where its argument may be.
 static void a_result_may_lie_at_one_of_several_addresses(void** state) {
   (void)state;
@@ -466,6 +486,7 @@ int main(void) {
       cmocka_unit_test(a_part_at_the_end_shows_no_bytes),
       cmocka_unit_test(an_input_shows_no_other_value),
       cmocka_unit_test(many_values_show_what_they_change),
+      cmocka_unit_test(the_first_value_may_take_over_a_header),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

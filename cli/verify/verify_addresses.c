@@ -24,15 +24,14 @@
 void etx_verify_method_init(etx_verify_method* m, const etx_pte* pte,
                             const etx_blob* blob, size_t index,
                             etx_verify_arena* memory, etx_diag* diag) {
-  memset(m, 0, sizeof *m);
-  m->pte = pte;
-  m->blob = blob;
-  m->plan = etx_pte_plan_at(pte, index);
+  *m = (etx_verify_method){.pte = pte,
+                           .blob = blob,
+                           .plan = etx_pte_plan_at(pte, index),
+                           .memory = memory,
+                           .diag = diag,
+                           .max_state_bytes = UINT64_C(1) << 31,
+                           .max_row_steps = UINT64_C(1) << 28};
   m->name = etx_pte_plan_name(&m->plan);
-  m->memory = memory;
-  m->diag = diag;
-  m->max_state_bytes = UINT64_C(1) << 31;
-  m->max_row_steps = UINT64_C(1) << 28;
   if (blob == NULL || !etx_blob_method_find(blob, m->name, &m->blob_method)) {
     m->blob_method = SIZE_MAX;
   }
@@ -271,12 +270,6 @@ static etx_status check_row(const etx_verify_method* m,
   return ETX_OK;
 }
 
-static int compare_ranges(const void* left, const void* right) {
-  const etx_verify_range* const a = left;
-  const etx_verify_range* const b = right;
-  return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static bool is_fixed(const etx_verify_method* m, uint32_t value) {
   return tensor_of(m, value).dynamism == ETX_PTE_STATIC;
 }
@@ -309,7 +302,7 @@ static etx_status check_parts(const etx_verify_method* m, uint32_t v) {
   for (uint32_t i = 0; i < value->part_count; ++i) {
     ranges[i] = m->values[m->parts[value->first_part + i]].range;
   }
-  qsort(ranges, value->part_count, sizeof *ranges, compare_ranges);
+  qsort(ranges, value->part_count, sizeof *ranges, etx_verify_compare_ranges);
   uint64_t covered = value->range.start;
   for (uint32_t i = 0; i < value->part_count; ++i) {
     if (ranges[i].start > covered) break;

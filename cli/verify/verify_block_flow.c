@@ -240,8 +240,7 @@ static etx_status find_live(etx_verify_block_flow* f,
 etx_status etx_verify_block_flow_find(etx_verify_method* m,
                                       etx_verify_block_flow* out) {
   etx_verify_effects effects;
-  memset(out, 0, sizeof *out);
-  out->m = m;
+  *out = (etx_verify_block_flow){.m = m};
   bool* const is_view =
       etx_verify_arena_take(m->memory, m->value_count, sizeof *is_view);
   if (is_view == NULL) return ETX_OUT_OF_MEMORY;

@@ -18,12 +18,6 @@ typedef struct footprint {
   size_t count;
 } footprint;
 
-static int compare(const void* left, const void* right) {
-  const etx_verify_range* const a = left;
-  const etx_verify_range* const b = right;
-  return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static bool range_of(const etx_pte_plan* plan, size_t value,
                      etx_verify_range* out_range) {
   if (etx_pte_value_kind(plan, value) != ETX_PTE_TENSOR) return false;
@@ -40,7 +34,8 @@ static bool range_of(const etx_pte_plan* plan, size_t value,
 static void merge(footprint* print) {
   size_t kept = 0;
   if (print->count == 0) return;
-  qsort(print->ranges, print->count, sizeof *print->ranges, compare);
+  qsort(print->ranges, print->count, sizeof *print->ranges,
+        etx_verify_compare_ranges);
   for (size_t i = 1; i < print->count; ++i) {
     etx_verify_range* const last = &print->ranges[kept];
     const etx_verify_range next = print->ranges[i];

@@ -175,7 +175,6 @@ static void enter(dataflow* f) {
   }
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&f->m->plan, i);
-    if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE) continue;
     f->m->values[v].is_written = true;
     if (f->valid.written_at[v] == f->m->step_count + 1) continue;
     write_value(f, v, f->m->step_count);
@@ -192,15 +191,11 @@ static etx_status leave(dataflow* f) {
   const size_t outputs = etx_pte_output_count(&f->m->plan);
   for (size_t i = 0; i < outputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_output_at(&f->m->plan, i);
-    if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE) continue;
     ETX_TRY(check_read(f, v, "the method returns"));
   }
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&f->m->plan, i);
-    if (f->m->values[v].storage == ETX_VERIFY_STORAGE_NONE ||
-        !is_copied_back(f, i)) {
-      continue;
-    }
+    if (!is_copied_back(f, i)) continue;
     ETX_TRY(check_read(f, v, "the caller gets back mutable input"));
   }
   for (uint32_t v = 0; v < f->m->value_count; ++v) {

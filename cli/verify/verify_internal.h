@@ -43,6 +43,18 @@ static inline bool etx_verify_set_has(const uint64_t* set, uint32_t item) {
   return (set[item / 64] >> item % 64 & 1) != 0;
 }
 
+// The first item of a set of numbers below `count` from `from` on; `count` if
+// there is none.
+static inline uint32_t etx_verify_set_next(const uint64_t* set, size_t count,
+                                           uint32_t from) {
+  while (from < count) {
+    const uint64_t left = set[from / 64] >> from % 64;
+    if (left != 0) return from + (uint32_t)__builtin_ctzll(left);
+    from += 64 - from % 64;
+  }
+  return (uint32_t)count;
+}
+
 // Adds one set of `words` words to another. True if that changed it.
 static inline bool etx_verify_set_unite(uint64_t* set, const uint64_t* other,
                                         size_t words) {

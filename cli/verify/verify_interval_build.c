@@ -16,8 +16,8 @@ typedef struct cut {
 static int compare_cuts(const void* left, const void* right) {
   const cut* const a = left;
   const cut* const b = right;
-  if (a->owner != b->owner) return a->owner < b->owner ? -1 : 1;
-  return a->position < b->position ? -1 : a->position > b->position;
+  return a->owner != b->owner ? etx_verify_compare(a->owner, b->owner)
+                              : etx_verify_compare(a->position, b->position);
 }
 
 // A constant has no pieces, and a view uses those of its outermost parent.
@@ -74,11 +74,8 @@ static void add_rebound_pieces(etx_verify_interval_tree* tree) {
 static int compare_pieces(const void* left, const void* right) {
   const etx_verify_interval* const a = left;
   const etx_verify_interval* const b = right;
-  if (a->range.start != b->range.start) {
-    return a->range.start < b->range.start ? -1 : 1;
-  }
-  if (a->owner != b->owner) return a->owner < b->owner ? -1 : 1;
-  return a->range.end < b->range.end ? -1 : a->range.end > b->range.end;
+  const int order = etx_verify_compare_ranges(&a->range, &b->range);
+  return order != 0 ? order : etx_verify_compare(a->owner, b->owner);
 }
 
 // A counting sort by owner. It is stable, so the pieces of each owner keep the

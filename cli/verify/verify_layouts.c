@@ -145,17 +145,10 @@ static etx_status check_values(const layout_proof* p, size_t step,
                                bool may_be_in_place) {
   const uint64_t* const a = etx_verify_shown(&p->flow, written);
   const uint64_t* const b = etx_verify_shown(&p->flow, needed);
-  for (uint32_t i = 0; i < p->flow.count; ++i) {
-    if (!etx_verify_set_has(a, i)) continue;
-    for (uint32_t k = 0; k < p->flow.count; ++k) {
-      if (b[k / 64] == 0) {
-        k |= 63;
-        continue;
-      }
-      if (!etx_verify_set_has(b, k) || i == k ||
-          !is_written_before(p, k, step)) {
-        continue;
-      }
+  const size_t count = p->flow.count;
+  for (uint32_t i = 0; (i = etx_verify_set_next(a, count, i)) < count; ++i) {
+    for (uint32_t k = 0; (k = etx_verify_set_next(b, count, k)) < count; ++k) {
+      if (i == k || !is_written_before(p, k, step)) continue;
       ETX_TRY(check_pair(p, i, k, may_be_in_place));
     }
   }
@@ -164,13 +157,12 @@ static etx_status check_values(const layout_proof* p, size_t step,
 
 static etx_status check_live(const layout_proof* p, size_t step,
                              uint32_t written) {
-  for (size_t word = 0; word < p->flow.value_words; ++word) {
-    for (uint64_t left = p->live[word]; left != 0; left &= left - 1) {
-      const uint32_t value =
-          (uint32_t)(word * 64 + (size_t)__builtin_ctzll(left));
-      if (value == written) continue;
-      ETX_TRY(check_values(p, step, written, value, false));
-    }
+  const size_t count = p->flow.m->value_count;
+  uint32_t value = 0;
+  for (; (value = etx_verify_set_next(p->live, count, value)) < count;
+       ++value) {
+    if (value == written) continue;
+    ETX_TRY(check_values(p, step, written, value, false));
   }
   return ETX_OK;
 }
@@ -200,8 +192,9 @@ static void find_first_writes(layout_proof* p, uint32_t basic) {
     for (size_t i = 0; i < p->effects.write_count; ++i) {
       const uint64_t* const shown =
           etx_verify_shown(f, p->effects.writes[i].value);
-      for (uint32_t b = 0; b < f->count; ++b) {
-        if (etx_verify_set_has(shown, b)) p->first_write[b] = s;
+      uint32_t b = 0;
+      for (; (b = etx_verify_set_next(shown, f->count, b)) < f->count; ++b) {
+        p->first_write[b] = s;
       }
     }
   }
@@ -229,8 +222,8 @@ static etx_status check_inputs(const layout_proof* p) {
   for (size_t i = 0; i < count; ++i) {
     const uint32_t a = (uint32_t)etx_pte_input_at(&m->plan, i);
     if (p->flow.block_of[a] == ETX_VERIFY_NONE) continue;
-    for (size_t k = 0; k < i; ++k) {
-      const uint32_t b = (uint32_t)etx_pte_input_at(&m->plan, k);
+    for (size_t other = 0; other < i; ++other) {
+      const uint32_t b = (uint32_t)etx_pte_input_at(&m->plan, other);
       if (p->flow.block_of[b] == ETX_VERIFY_NONE ||
           p->flow.block_of[a] == p->flow.block_of[b]) {
         continue;
@@ -249,10 +242,10 @@ static bool meet_in_a_layout(const void* context, uint32_t a, uint32_t b) {
   const layout_proof* const p = context;
   const uint64_t* const x = etx_verify_shown(&p->flow, a);
   const uint64_t* const y = etx_verify_shown(&p->flow, b);
-  for (uint32_t i = 0; i < p->flow.count; ++i) {
-    if (!etx_verify_set_has(x, i)) continue;
-    for (uint32_t k = 0; k < p->flow.count; ++k) {
-      if (!etx_verify_set_has(y, k) || i == k) continue;
+  const size_t count = p->flow.count;
+  for (uint32_t i = 0; (i = etx_verify_set_next(x, count, i)) < count; ++i) {
+    for (uint32_t k = 0; (k = etx_verify_set_next(y, count, k)) < count; ++k) {
+      if (i == k) continue;
       for (size_t layout = 0; layout < p->layouts; ++layout) {
         if (!are_apart(p, layout, i, k)) return true;
       }

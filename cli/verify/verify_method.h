@@ -37,6 +37,18 @@ static inline bool etx_verify_contains(etx_verify_range outer,
   return outer.start <= inner.start && inner.end <= outer.end;
 }
 
+// Compares two numbers, or two ranges, for qsort.
+static inline int etx_verify_compare(uint64_t a, uint64_t b) {
+  return (a > b) - (a < b);
+}
+static inline int etx_verify_compare_ranges(const void* left,
+                                            const void* right) {
+  const etx_verify_range* const a = left;
+  const etx_verify_range* const b = right;
+  return a->start != b->start ? etx_verify_compare(a->start, b->start)
+                              : etx_verify_compare(a->end, b->end);
+}
+
 typedef enum etx_verify_storage_kind {
   ETX_VERIFY_STORAGE_NONE,      // not a tensor
   ETX_VERIFY_STORAGE_CONSTANT,  // read-only bytes of the file

@@ -113,16 +113,16 @@ static etx_status prove(etx_bytes file, etx_verify_report* report,
     const etx_status caches = etx_cache_table_open(&table, &pte, &blob, diag);
     if (caches != ETX_OK && caches != ETX_NOT_FOUND) return caches;
   }
-  etx_verify_program_state program;
-  memset(&program, 0, sizeof program);
+  etx_verify_program_state program = {
+      .pte = &pte,
+      .blob = report->is_stock ? NULL : &blob,
+      .memory = &memory,
+      .diag = diag,
+  };
   if (found == ETX_OK) {
     report->state_count = etx_blob_state_count(&blob);
     ETX_TRY(check_memories(&pte, &blob, &program.memory_count, diag));
   }
-  program.pte = &pte;
-  program.blob = report->is_stock ? NULL : &blob;
-  program.memory = &memory;
-  program.diag = diag;
   const etx_status status = prove_plans(&program, report);
   etx_verify_arena_release(&memory);
   return status;

@@ -1,7 +1,5 @@
 #include "cli/verify/verify_regions.h"
 
-#include <string.h>
-
 #include "cli/verify/verify_internal.h"
 #include "format/base/reachability.h"
 
@@ -261,13 +259,11 @@ etx_status etx_verify_regions(etx_bytes file,
   etx_blob blob;
   size_t index = 0;
   etx_verify_arena memory = {NULL};
-  region_proof p;
   ETX_TRY(etx_pte_open(&pte, file, &limits, diag));
   const etx_status found = etx_blob_open(&blob, &pte, diag);
   if (found != ETX_OK && found != ETX_NOT_FOUND) return found;
   ETX_TRY(find_method(&pte, schedule->method, &index, diag));
-  memset(&p, 0, sizeof p);
-  p.schedule = schedule;
+  region_proof p = {.schedule = schedule};
   etx_verify_method_init(&p.m, &pte, found == ETX_OK ? &blob : NULL, index,
                          &memory, diag);
   const etx_status status = prove(&p);

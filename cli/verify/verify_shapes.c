@@ -3,8 +3,6 @@
 // sizes of the outputs. A wrong size in the file is found in this way even if
 // no bytes overlap. The runtime checks dynamic sizes.
 
-#include <string.h>
-
 #include "cli/verify/verify_internal.h"
 #include "format/shapes/op_shapes.h"
 
@@ -201,18 +199,18 @@ static etx_status check_output(void* context, size_t index,
 
 static etx_status check_call(shape_check* s) {
   etx_diag why;
-  etx_shape_call call;
-  memset(&call, 0, sizeof call);
+  etx_shape_call call = {
+      .op = s->step->op,
+      .diag = &why,
+      .context = s,
+      .kind = kind_of,
+      .list_count = list_count,
+      .tensor = tensor_shape,
+      .integer = integer_at,
+      .real = real_at,
+      .output = check_output,
+  };
   etx_diag_init(&why);
-  call.op = s->step->op;
-  call.diag = &why;
-  call.context = s;
-  call.kind = kind_of;
-  call.list_count = list_count;
-  call.tensor = tensor_shape;
-  call.integer = integer_at;
-  call.real = real_at;
-  call.output = check_output;
   const etx_status status = etx_shape_infer(&call);
   if (status == ETX_OK || status == ETX_BAD_PLAN) return status;
   // Other exporters may use forms of an operator that the rule does not know.

@@ -184,12 +184,13 @@ static int compare_by_range(const void* left, const void* right) {
   const etx_verify_persistent_tensor* const a = left;
   const etx_verify_persistent_tensor* const b = right;
   if (a->range.start != b->range.start) {
-    return a->range.start < b->range.start ? -1 : 1;
+    return etx_verify_compare(a->range.start, b->range.start);
   }
-  if (a->range.end != b->range.end) return a->range.end > b->range.end ? -1 : 1;
+  if (a->range.end != b->range.end) {
+    return etx_verify_compare(b->range.end, a->range.end);
+  }
   const int order = etx_text_compare(a->method, b->method);
-  if (order != 0) return order;
-  return (a->value > b->value) - (a->value < b->value);
+  return order != 0 ? order : etx_verify_compare(a->value, b->value);
 }
 
 static int compare_by_name(const void* left, const void* right) {
@@ -282,10 +283,7 @@ typedef struct state_range {
 static int compare_state_ranges(const void* left, const void* right) {
   const state_range* const a = left;
   const state_range* const b = right;
-  if (a->range.start != b->range.start) {
-    return a->range.start < b->range.start ? -1 : 1;
-  }
-  return a->range.end < b->range.end ? -1 : a->range.end > b->range.end;
+  return etx_verify_compare_ranges(&a->range, &b->range);
 }
 
 // The states of the blob are disjoint and aligned. etx_blob_open has checked

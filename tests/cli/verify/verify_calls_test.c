@@ -324,6 +324,16 @@ static void a_condition_is_read(void** state) {
   }
 }
 
+static void a_method_may_be_a_jump_alone(void** state) {
+  (void)state;
+  test_program* const p = stock(32);
+  const int c =
+      test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  test_jump_false(p, c, 1);
+  test_output(p, c, "same");
+  accept(p);
+}
+
 static void a_call_that_no_rule_takes_is_refused_in_files_of_etx(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
@@ -440,6 +450,66 @@ static void shapes_of_numbers_that_vary_are_not_checked(void** state) {
     test_output(p, y, "y");
     if (kind == 0) {
       refuse(p, "size '0' of value '1' is 4, expected 3");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// The sizes of a list are known if those of all its tensors are.
+static void shapes_of_lists_that_vary_are_not_checked(void** state) {
+  (void)state;
+  for (int varying = 0; varying < 3; ++varying) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int z = borrowed_input(p), y = test_scratch(p, F32, SIZES(6), 0);
+    const int list =
+        test_tensors(p, ARGS(varying == 1 ? x : z, varying == 2 ? x : z));
+    test_call(p, "aten::cat", "out", ARGS(list, test_int(p, 0), y, y));
+    test_output(p, y, "y");
+    if (varying == 0) {
+      refuse(p, "size '0' of value '2' is 6, expected 8");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// All elements of the first dimension, and two of the second one.
+static void an_index_of_a_list_may_be_missing(void** state) {
+  (void)state;
+  for (int32_t size = 2; size <= 3; ++size) {
+    test_program* const p = start(64).p;
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4, 4)), "x");
+    const int at =
+        test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "at");
+    const int y = test_scratch(p, F32, SIZES(4, size), 0);
+    test_call(p, "aten::index", "Tensor_out",
+              ARGS(x, test_optional_tensors(p, ARGS(-1, at)), y, y));
+    test_output(p, y, "y");
+    if (size == 2) {
+      accept(p);
+    } else {
+      refuse(p, "size '1' of value '2' is 3, expected 2");
+    }
+  }
+}
+
+// Elements that are in order in both shapes are copied onto themselves.
+static void a_stock_file_may_change_a_shape_in_place(void** state) {
+  static const uint8_t columns[] = {1, 0};
+  (void)state;
+  for (int is_turned = 0; is_turned < 2; ++is_turned) {
+    test_program* const p = stock(64);
+    const int x = borrowed_input(p), a = four_at(p, 0);
+    const int y = test_scratch(p, F32, SIZES(2, 2), 0), two = test_int(p, 2);
+    if (is_turned) test_tensor_of(p, y)->dim_order = columns;
+    relu(p, x, a);
+    test_call(p, "aten::view_copy", "out",
+              ARGS(a, test_ints(p, ARGS(two, two)), y, y));
+    test_output(p, y, "y");
+    if (is_turned) {
+      refuse(p, "output value '2' shares bytes with argument value '1'");
     } else {
       accept(p);
     }
@@ -643,6 +713,10 @@ int main(void) {
       cmocka_unit_test(only_the_first_argument_of_an_update_may_be_in_place),
       cmocka_unit_test(a_result_may_be_what_is_changed),
       cmocka_unit_test(every_tensor_of_a_list_is_read),
+      cmocka_unit_test(shapes_of_lists_that_vary_are_not_checked),
+      cmocka_unit_test(an_index_of_a_list_may_be_missing),
+      cmocka_unit_test(a_method_may_be_a_jump_alone),
+      cmocka_unit_test(a_stock_file_may_change_a_shape_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -459,6 +459,67 @@ static test_program* branches(uint64_t b_offset, int jump, bool moves_both) {
   return s.p;
 }
 
+// An instruction that no path reaches reads it after its bytes were taken.
+static void a_written_value_of_a_stock_file_is_no_state(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int x = borrowed_input(p);
+  const int a = four_at(p, 0), b = four_at(p, 0);
+  const int y = four_at(p, 16), z = four_at(p, 32);
+  relu(p, x, a);
+  relu(p, a, y);
+  relu(p, x, b);
+  test_jump_false(p, test_bool(p, false), 5);
+  relu(p, a, y);
+  relu(p, b, z);
+  test_output(p, y, "y");
+  test_output(p, z, "z");
+  accept(p);
+}
+
+// Of three results of a call, one is a view of another one by its row: what the
+// call writes last is in both.
+static void a_result_may_not_be_a_view_of_another_one(void** state) {
+  static const int pairs[][2] = {{0, 0}, {1, 0}, {2, 0}, {2, 1}};
+  (void)state;
+  for (int kind = 0; kind < 4; ++kind) {
+    test_program* const p = start(64).p;
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(12)), "x");
+    const int inner = pairs[kind][0], outer = pairs[kind][1];
+    int items[3];
+    for (int i = 0; i < 3; ++i) {
+      const int at = kind > 0 && i == inner ? outer : i;
+      items[i] = four_at(p, (uint64_t)(16 * at));
+    }
+    if (kind > 0) test_view(p, items[inner], items[outer], 0);
+    const int list = test_tensors(p, items, 3);
+    test_call(p, "aten::split_copy", "Tensor_out",
+              ARGS(x, test_int(p, 4), test_int(p, 0), list, list));
+    for (int i = 0; i < 3; ++i) test_output(p, items[i], "y");
+    if (kind == 0) {
+      accept(p);
+    } else {
+      refuse(p, "overwrote it at instruction '0'");
+    }
+  }
+}
+
+// The input is overwritten after its last read.
+static void a_jump_that_is_always_taken_leads_to_one_place(void** state) {
+  (void)state;
+  test_program* const p = start(64).p;
+  const int x = borrowed_input(p), in = test_input(p, four_at(p, 0), "in");
+  const int b = four_at(p, 0), y = four_at(p, 16), z = four_at(p, 32);
+  relu(p, in, y);
+  relu(p, x, b);
+  test_jump_false(p, test_bool(p, false), 4);
+  relu(p, x, y);
+  relu(p, b, z);
+  test_output(p, y, "y");
+  test_output(p, z, "z");
+  accept(p);
+}
+
 static void branches_may_share_bytes(void** state) {
   (void)state;
   accept(branches(0, 4, true));
@@ -646,6 +707,9 @@ int main(void) {
       cmocka_unit_test(an_argument_that_is_updated_must_be_valid),
       cmocka_unit_test(a_changed_argument_may_not_overlap_a_read_one),
       cmocka_unit_test(a_changed_argument_may_not_overlap_an_output),
+      cmocka_unit_test(a_written_value_of_a_stock_file_is_no_state),
+      cmocka_unit_test(a_result_may_not_be_a_view_of_another_one),
+      cmocka_unit_test(a_jump_that_is_always_taken_leads_to_one_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

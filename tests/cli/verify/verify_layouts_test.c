@@ -244,19 +244,25 @@ static void blocks_that_start_together_are_in_place(void** state) {
   // The plan does not compute b in place of a.
   place(&s, 0, 0, 64);
   refuse(s.p, "the two share bytes in layout '1'");
-  test_program* const p = start(16).p;
-  const uint32_t symbol = test_symbol(p, "s", 1, 4);
-  const int x =
-      test_input(p, test_dynamic(p, test_borrowed(p, F32, SIZES(4))), "x");
-  test_dim(p, 0, 0, symbol, 1, 0);
-  const int a = varying_at(p, 0);
-  const int b = varying_at(p, 0);
-  relu(p, x, a);
-  relu(p, a, b);
-  test_output(p, b, "y");
-  test_place(p, a, 0, 32, 4);
-  test_place(p, b, 0, 32, 4);
-  accept(p);
+  // The plan does, but the second layout has b behind the start of a.
+  for (uint64_t at = 32; at <= 34; at += 2) {
+    int x;
+    test_program* const p = start_varying(0, &x);
+    const int a = varying_at(p, 0), b = varying_at(p, 0);
+    relu(p, x, a);
+    relu(p, a, b);
+    test_output(p, b, "y");
+    for (uint32_t i = 0; i < 2; ++i) {
+      test_place(p, a, i, 32, 4);
+      test_place(p, b, i, i == 0 ? 32 : at, 4);
+    }
+    if (at == 32) {
+      accept(p);
+    } else {
+      // The first layout in which they do is named.
+      refuse(p, "the two share bytes in layout '0'");
+    }
+  }
 }
 
 // t and its view v belong together: the view ends where the block does.

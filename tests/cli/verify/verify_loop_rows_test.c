@@ -28,7 +28,8 @@ static void rows_of_earlier_iterations_must_stay_valid(void** state) {
   accept(collecting(16, 32));
   refuse(
       collecting(16, 80),
-      "value '4' overwrites rows of value '6' that an earlier iteration wrote");
+      "value '4' overwrites rows of value '6' that an earlier iteration wrote "
+      "(method 'forward') (instruction '1', 'aten::relu.out')");
 }
 
 static void bytes_of_rows_may_be_used_before_the_loop(void** state) {
@@ -213,6 +214,63 @@ static void all_loops_that_fill_a_list_count(void** state) {
   }
 }
 
+// Two lists that the same loop fills, of which one loses rows.
+static void each_list_of_a_loop_keeps_its_rows(void** state) {
+  static const uint64_t places[] = {32, 80, 112};
+  (void)state;
+  for (int lost = 0; lost < 3; ++lost) {
+    test_program* const p = stock(160);
+    const int x = test_input(p, four_at(p, 0), "x");
+    const int again = test_input(p, test_bool(p, false), "again");
+    const int row = test_input(p, test_int(p, 0), "row");
+    const int t = four_at(p, places[lost]), a = four_at(p, 48);
+    const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+    const int m = test_scratch(p, F32, SIZES(2, 4), 96);
+    relu(p, x, a);
+    relu(p, x, t);
+    relu(p, t, a);
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(m, a, row));
+    test_jump_false(p, again, 1);
+    test_output(p, l, "l");
+    test_output(p, m, "m");
+    if (lost == 0) {
+      accept(p);
+    } else {
+      refuse(p, lost == 1 ? "value '3' overwrites rows of value '5'"
+                          : "value '3' overwrites rows of value '6'");
+    }
+  }
+}
+
+// The loop goes on behind a jump.
+static void rows_stay_valid_until_the_end_of_a_loop(void** state) {
+  (void)state;
+  for (int spoilt = 0; spoilt < 2; ++spoilt) {
+    test_program* const p = stock(160);
+    const int x = test_input(p, four_at(p, 0), "x");
+    const int again = test_input(p, test_bool(p, false), "again");
+    const int row = test_input(p, test_int(p, 0), "row");
+    const int a = four_at(p, 48), t = four_at(p, spoilt ? 80 : 16);
+    const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+    const int y = test_scratch(p, F32, SIZES(2, 4), 96), z = four_at(p, 128);
+    relu(p, x, a);
+    test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+    relu(p, l, y);
+    test_jump_false(p, again, 4);
+    relu(p, x, t);
+    relu(p, t, z);
+    test_jump_false(p, again, 0);
+    test_output(p, y, "y");
+    test_output(p, z, "z");
+    if (spoilt) {
+      refuse(p, "value '4' overwrites rows of value '5'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // In another layout than the plan, t lies in the row of the first iteration. It
 // is written in the loop, or before it.
 static void rows_stay_valid_in_every_layout(void** state) {
@@ -290,8 +348,10 @@ static void the_work_for_rows_has_a_limit(void** state) {
   assert_ok(etx_verify_assign_addresses(&m));
   assert_ok(etx_verify_find_steps(&m));
   assert_ok(etx_verify_find_rebinding(&m));
+  // The first instruction once, and the four of the loop twice.
+  m.max_row_steps = 9;
   assert_ok(etx_verify_loop_rows(&m));
-  m.max_row_steps = 4;
+  m.max_row_steps = 8;
   assert_refused(etx_verify_loop_rows(&m), ETX_UNSUPPORTED,
                  "method 'forward' fills too many tensors row by row");
   etx_verify_arena_release(&memory);
@@ -312,6 +372,8 @@ int main(void) {
       cmocka_unit_test(a_list_may_have_lost_its_rows_before_the_loop),
       cmocka_unit_test(an_outer_loop_may_use_the_bytes_in_between),
       cmocka_unit_test(bytes_of_rows_may_be_used_without_a_loop),
+      cmocka_unit_test(each_list_of_a_loop_keeps_its_rows),
+      cmocka_unit_test(rows_stay_valid_until_the_end_of_a_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

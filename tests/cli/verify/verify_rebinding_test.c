@@ -70,8 +70,8 @@ static void the_own_address_of_a_value_counts(void** state) {
   (void)state;
   for (int kind = 0; kind < 3; ++kind) {
     test_program* const p = stock(16 * 20);
-    const int x = borrowed_input(p);
     const int to = four_at(p, 16 * 18);
+    const int x = borrowed_input(p);
     const int given = test_borrowed(p, F32, SIZES(4));
     if (kind == 1) test_input(p, to, "to");
     if (kind == 2) test_input(p, given, "given");
@@ -158,6 +158,70 @@ static void a_value_of_one_header_shows_what_it_changes(void** state) {
     test_output(p, y, "y");
     if (two) {
       refuse(p, "reads value '2', but value '5' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// The caller gives an input its header.
+static void an_input_shows_no_other_value(void** state) {
+  (void)state;
+  test_program* const p = stock(64);
+  const int a = four_at(p, 0), x = borrowed_input(p);
+  const int in = test_input(p, four_at(p, 0), "in"), y = four_at(p, 32);
+  const int to = test_borrowed(p, F32, SIZES(4));
+  relu(p, x, a);
+  test_move(p, a, to);
+  relu(p, x, in);
+  relu(p, a, y);
+  test_output(p, y, "y");
+  refuse(p, "reads value '0', but value '2' overwrote it");
+}
+
+// More values than bits of a word, of which one path leaves out the last.
+static void many_values_show_what_they_change(void** state) {
+  enum { MANY = 70 };
+  (void)state;
+  for (int missed = 0; missed < 2; ++missed) {
+    test_program* const p = stock(64);
+    const int x = borrowed_input(p);
+    const int c =
+        test_input(p, test_borrowed(p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+    const int a = four_at(p, 0), y = four_at(p, 32);
+    int to = x;
+    relu(p, x, a);
+    for (int i = 0; i < MANY; ++i) {
+      if (missed && i == MANY - 1) test_jump_false(p, c, MANY + 2);
+      to = test_borrowed(p, F32, SIZES(4));
+      test_move(p, a, to);
+    }
+    if (!missed) test_jump_false(p, c, MANY + 2);
+    relu(p, x, to);
+    relu(p, a, y);
+    test_output(p, y, "y");
+    if (missed) {
+      refuse(p, "reads value '2', but value '73' overwrote it");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+static void the_first_value_may_take_over_a_header(void** state) {
+  (void)state;
+  for (int lost = 0; lost < 2; ++lost) {
+    test_program* const p = stock(64);
+    const int to = test_borrowed(p, F32, SIZES(4)), x = borrowed_input(p);
+    const int a = four_at(p, 0), b = four_at(p, lost ? 0 : 16);
+    const int y = four_at(p, 32);
+    relu(p, x, a);
+    test_move(p, a, to);
+    relu(p, x, b);
+    relu(p, to, y);
+    test_output(p, y, "y");
+    if (lost) {
+      refuse(p, "reads value '0', but value '3' overwrote it");
     } else {
       accept(p);
     }
@@ -420,6 +484,9 @@ int main(void) {
       cmocka_unit_test(a_planned_value_has_the_address_of_each_source),
       cmocka_unit_test(a_value_of_one_header_shows_what_it_changes),
       cmocka_unit_test(a_part_at_the_end_shows_no_bytes),
+      cmocka_unit_test(an_input_shows_no_other_value),
+      cmocka_unit_test(many_values_show_what_they_change),
+      cmocka_unit_test(the_first_value_may_take_over_a_header),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

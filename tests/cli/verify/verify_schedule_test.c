@@ -82,6 +82,26 @@ static void what_a_region_reads_is_not_overwritten(void** state) {
                  "writes value '3' at bytes 0 to 16 of arena '1'");
 }
 
+// One step works in place, and the next group reads what the first one has
+// written.
+static void a_step_is_not_compared_with_itself_or_other_groups(void** state) {
+  static const etx_verify_region_step steps[] = {
+      {0, 2, 0}, {1, 2, 1}, {2, 4, 0}, {3, 4, 1}};
+  (void)state;
+  size_t pairs = 0;
+  test_program* const p = stock(96);
+  const int x = borrowed_input(p), b = test_input(p, four_at(p, 0), "b");
+  const int a = four_at(p, 16), c = four_at(p, 32), d = four_at(p, 48);
+  relu(p, x, a);
+  relu(p, b, b);
+  relu(p, a, c);
+  relu(p, b, d);
+  test_output(p, c, "c");
+  test_output(p, d, "d");
+  assert_ok(prove_steps(p, steps, 4, &pairs));
+  assert_int_equal(pairs, 2);
+}
+
 typedef struct bad_schedule {
   etx_verify_region_step steps[4];
   size_t count;
@@ -280,6 +300,7 @@ int main(void) {
       cmocka_unit_test(messages_say_where_bytes_are),
       cmocka_unit_test(blocks_of_a_run_share_no_byte),
       cmocka_unit_test(a_file_that_is_wrong_has_no_regions),
+      cmocka_unit_test(a_step_is_not_compared_with_itself_or_other_groups),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,13 @@ static void state_is_read_updated_and_kept(void** state) {
   test_output(s.p, t, "y");
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   test_state_row(s.p, "b", F32, SIZES(4), 16, 0);
-  accept(s.p);
+  etx_verify_report report;
+  memset(&report, 0x55, sizeof report);
+  assert_ok(etx_verify_program(test_file(s.p), &report, &diag));
+  assert_int_equal(report.state_count, 2);
+  assert_int_equal(report.instruction_count, 3);
+  assert_false(report.is_stock);
+  test_program_end(s.p);
 }
 
 static void the_arena_of_states_has_only_states(void** state) {
@@ -92,6 +98,57 @@ static void state_in_scratch_is_refused(void** state) {
   test_tensor_of(s.p, a)->memory_id = 1;
   test_state_row(s.p, "a", F32, SIZES(4), 0, 0);
   refuse(s.p, "state 'a' is in arena '1', expected 2");
+}
+
+static void the_first_value_may_be_a_state(void** state) {
+  (void)state;
+  for (int kind = 0; kind < 3; ++kind) {
+    test_program* const p =
+        kind == 0 ? start_with_state(32, 32).p : test_program_new();
+    if (kind != 0) {
+      test_method(p, "m");
+      test_arenas(p, 32, 32);
+    }
+    const int a = test_state(p, "a", F32, SIZES(4), 0);
+    const int x = borrowed_input(p), y = four_at(p, 0);
+    relu(p, a, y);
+    if (kind == 2) relu(p, x, test_planned(p, F32, SIZES(4), 2, 0));
+    test_output(p, y, "y");
+    if (kind == 0) test_state_row(p, "a", F32, SIZES(4), 0, 0);
+    if (kind == 2) {
+      refuse(p, "the next call reads state value '0'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// States of the second and the third method overlap. The first one has an arena
+// of states, too, but without bytes.
+static void stock_methods_with_other_bytes_of_state_share_none(void** state) {
+  static const char* const names[] = {"m", "n", "o"};
+  (void)state;
+  for (int64_t bytes = 0; bytes <= 64; bytes += 64) {
+    test_program* const p = test_program_new();
+    for (int i = 0; i < 3; ++i) {
+      test_method(p, names[i]);
+      test_arena(p, 16);
+      test_arena(p, i == 0 ? bytes : 64);
+      const int y = four_at(p, 0);
+      const uint64_t at = i == 2 ? 16 : 0;
+      if (i > 0) {
+        relu(p, test_state(p, names[i], F32, SIZES(8), at),
+             test_borrowed(p, F32, SIZES(8)));
+      }
+      relu(p, borrowed_input(p), y);
+      test_output(p, y, "y");
+    }
+    if (bytes == 0) {
+      accept(p);
+    } else {
+      refuse(p, "overlaps value");
+    }
+  }
 }
 
 static void all_methods_have_the_same_bytes_of_state(void** state) {
@@ -355,6 +412,33 @@ static void no_value_of_a_method_lies_where_a_stable_output_does(void** state) {
   }
 }
 
+static void one_byte_may_lie_where_a_stable_output_does(void** state) {
+  static const struct {
+    int32_t bytes;
+    uint64_t at;
+    bool is_wrong;
+  } rows[] = {{1, 16, true}, {1, 32, false}, {0, 16, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    test_program* const p = start(64).p;
+    const int y = test_scratch(p, F32, SIZES(8), 0);
+    relu(p, test_input(p, test_borrowed(p, F32, SIZES(8)), "x"), y);
+    test_output(p, y, "y");
+    test_lifetime(p, ETX_LIFETIME_STABLE);
+    test_method(p, "n");
+    test_arenas(p, 64, 0);
+    test_scratch(p, ETX_DTYPE_BOOL, SIZES(rows[i].bytes), rows[i].at);
+    const int z = four_at(p, 48);
+    relu(p, borrowed_input(p), z);
+    test_output(p, z, "z");
+    if (rows[i].is_wrong) {
+      refuse(p, "value '0' of method 'n' overlaps the stable output value '0'");
+    } else {
+      accept(p);
+    }
+  }
+}
+
 // Outputs that show a state, a constant, and memory of the caller.
 static void outputs_that_stay_are_no_scratch(void** state) {
   static const float data[4] = {1, 2, 3, 4};
@@ -463,6 +547,62 @@ static void blocks_of_concurrent_methods_do_not_move_together(void** state) {
       accept(p);
     }
   }
+}
+
+// It is the input of the second method, which has blocks on both sides of that
+// of the first one.
+static void one_tensor_of_varying_size_lets_blocks_move(void** state) {
+  (void)state;
+  for (int varies = 0; varies < 2; ++varies) {
+    test_program* const p = start(96).p;
+    const int y = four_at(p, 16);
+    relu(p, borrowed_input(p), y);
+    test_output(p, y, "y");
+    test_method(p, "n");
+    test_arenas(p, 96, 0);
+    const uint32_t symbol = test_symbol(p, "s", 1, 4);
+    const int x = test_input(p, test_borrowed(p, F32, SIZES(4)), "x");
+    if (varies) test_dim(p, 0, 0, symbol, 1, 0);
+    if (varies) test_dynamic(p, x);
+    const int a = four_at(p, 0), b = four_at(p, 48);
+    relu(p, borrowed_input(p), a);
+    relu(p, a, b);
+    test_output(p, b, "b");
+    test_concurrent(p, 0, 1);
+    if (varies) {
+      refuse(p, "methods 'm' and 'n' may run at the same time");
+    } else {
+      accept(p);
+    }
+  }
+}
+
+// Blocks of the second method move between 32 and 64, those of the others are
+// on both sides.
+static void a_method_may_run_beside_each_of_two_others(void** state) {
+  static const char* const names[] = {"m", "n", "o"};
+  static const uint64_t places[] = {64, 32, 0};
+  (void)state;
+  test_program* const p = test_program_new();
+  for (int i = 0; i < 3; ++i) {
+    test_method(p, names[i]);
+    test_arenas(p, 96, 0);
+    if (i == 0) test_blob(p);
+    const int x = borrowed_input(p);
+    const int a = four_at(p, places[i]), b = four_at(p, places[i] + 16);
+    if (i == 1) {
+      test_dim(p, 0, 0, test_symbol(p, "s", 1, 4), 1, 0);
+      test_dynamic(p, x);
+      test_dynamic(p, a);
+      test_dynamic(p, b);
+    }
+    relu(p, x, a);
+    relu(p, a, b);
+    test_output(p, b, "b");
+  }
+  test_concurrent(p, 0, 1);
+  test_concurrent(p, 1, 2);
+  accept(p);
 }
 
 // Bytes between the plan and the places of other layouts count, too: above the
@@ -589,6 +729,11 @@ int main(void) {
       cmocka_unit_test(values_without_bytes_of_scratch_leave_no_footprint),
       cmocka_unit_test(no_value_of_a_method_lies_where_a_stable_output_does),
       cmocka_unit_test(outputs_that_stay_are_no_scratch),
+      cmocka_unit_test(the_first_value_may_be_a_state),
+      cmocka_unit_test(stock_methods_with_other_bytes_of_state_share_none),
+      cmocka_unit_test(one_byte_may_lie_where_a_stable_output_does),
+      cmocka_unit_test(one_tensor_of_varying_size_lets_blocks_move),
+      cmocka_unit_test(a_method_may_run_beside_each_of_two_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

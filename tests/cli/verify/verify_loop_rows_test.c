@@ -303,15 +303,15 @@ static void rows_stay_valid_in_every_layout(void** state) {
     const int z = borrowed_input(p);
     const int again = test_input(p, test_bool(p, false), "again");
     const int row = test_input(p, test_int(p, 0), "row");
-    const int a = four_at(p, 48), t = varying_at(p, 0);
+    const int t = varying_at(p, 0), a = four_at(p, 48);
     const int l = test_scratch(p, F32, SIZES(2, 4), 64);
     relu(p, x, t);
     relu(p, z, a);
     test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
     test_jump_false(p, again, kind == 0 ? 1 : 0);
     test_output(p, l, "y");
-    test_place(p, a, 0, 0, 16);
     test_place(p, t, 0, kind == 1 ? 64 : 32, 16);
+    test_place(p, a, 0, 0, 16);
     test_place(p, l, 0, 32, 32);
     if (kind < 2) {
       accept(p);

@@ -79,20 +79,20 @@ static etx_status prove_plans(etx_verify_program_state* program,
   return etx_verify_concurrent(program);
 }
 
-// Counts the memories. Methods that may run at the same time are proved for one
-// arena of scratch alone.
+// Counts the memories, and leaves the count alone if there is no table of them.
+// Methods that may run at the same time are proved for one arena of scratch
+// alone.
 static etx_status check_memories(const etx_pte* pte, const etx_blob* blob,
-                                 size_t* out_count, etx_diag* diag) {
+                                 size_t* count, etx_diag* diag) {
   etx_memory_table table;
   const etx_status status = etx_memory_table_open(&table, pte, diag);
-  *out_count = 0;
   if (status != ETX_OK) return status == ETX_NOT_FOUND ? ETX_OK : status;
-  *out_count = etx_memory_table_count(&table);
-  if (*out_count == 1 || etx_blob_concurrent_count(blob) == 0) return ETX_OK;
+  *count = etx_memory_table_count(&table);
+  if (*count == 1 || etx_blob_concurrent_count(blob) == 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_PLAN,
                        "the program has %z memories and methods that may run "
                        "at the same time, expected one of the two",
-                       *out_count);
+                       *count);
 }
 
 static etx_status prove(etx_bytes file, etx_verify_report* report,

@@ -107,6 +107,20 @@ static void a_list_may_be_long(void** state) {
   accept(p);
 }
 
+static void a_long_list_may_be_a_later_argument(void** state) {
+  (void)state;
+  test_program* const p = start(64).p;
+  const int x =
+      test_input(p, test_borrowed(p, F32, SIZES(2, 2, 2, 2, 2, 2)), "x");
+  const int at =
+      test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "at");
+  const int list = test_optional_tensors(p, ARGS(at, at, at, at, at, at));
+  const int y = test_scratch(p, F32, SIZES(2), 0);
+  test_call(p, "aten::index", "Tensor_out", ARGS(x, list, y, y));
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // Value 0 is the first of a list.
 static void every_tensor_of_a_list_is_read(void** state) {
   (void)state;
@@ -717,6 +731,7 @@ int main(void) {
       cmocka_unit_test(an_index_of_a_list_may_be_missing),
       cmocka_unit_test(a_method_may_be_a_jump_alone),
       cmocka_unit_test(a_stock_file_may_change_a_shape_in_place),
+      cmocka_unit_test(a_long_list_may_be_a_later_argument),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

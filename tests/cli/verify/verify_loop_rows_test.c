@@ -271,6 +271,28 @@ static void rows_stay_valid_until_the_end_of_a_loop(void** state) {
   }
 }
 
+// The inner loop begins with the copy; the outer one uses the bytes of the list
+// in between.
+static void an_inner_loop_may_begin_with_the_copy(void** state) {
+  (void)state;
+  test_program* const p = stock(160);
+  const int x = test_input(p, four_at(p, 0), "x");
+  const int again = test_input(p, test_bool(p, false), "again");
+  const int more = test_input(p, test_bool(p, false), "more");
+  const int row = test_input(p, test_int(p, 0), "row");
+  const int a = four_at(p, 48), t = four_at(p, 80);
+  const int l = test_scratch(p, F32, SIZES(2, 4), 64);
+  const int y = test_scratch(p, F32, SIZES(2, 4), 96);
+  relu(p, x, t);
+  relu(p, t, a);
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
+  test_jump_false(p, again, 2);
+  relu(p, l, y);
+  test_jump_false(p, more, 0);
+  test_output(p, y, "y");
+  accept(p);
+}
+
 // In another layout than the plan, t lies in the row of the first iteration. It
 // is written in the loop, or before it.
 static void rows_stay_valid_in_every_layout(void** state) {
@@ -281,15 +303,15 @@ static void rows_stay_valid_in_every_layout(void** state) {
     const int z = borrowed_input(p);
     const int again = test_input(p, test_bool(p, false), "again");
     const int row = test_input(p, test_int(p, 0), "row");
-    const int a = four_at(p, 48), t = varying_at(p, 0);
+    const int t = varying_at(p, 0), a = four_at(p, 48);
     const int l = test_scratch(p, F32, SIZES(2, 4), 64);
     relu(p, x, t);
     relu(p, z, a);
     test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, a, row));
     test_jump_false(p, again, kind == 0 ? 1 : 0);
     test_output(p, l, "y");
-    test_place(p, a, 0, 0, 16);
     test_place(p, t, 0, kind == 1 ? 64 : 32, 16);
+    test_place(p, a, 0, 0, 16);
     test_place(p, l, 0, 32, 32);
     if (kind < 2) {
       accept(p);
@@ -374,6 +396,7 @@ int main(void) {
       cmocka_unit_test(bytes_of_rows_may_be_used_without_a_loop),
       cmocka_unit_test(each_list_of_a_loop_keeps_its_rows),
       cmocka_unit_test(rows_stay_valid_until_the_end_of_a_loop),
+      cmocka_unit_test(an_inner_loop_may_begin_with_the_copy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -479,6 +479,7 @@ static void a_state_without_its_flag_is_refused(void** state) {
 // ---- a kernel that does not state its bytes ----
 
 static int32_t least_rows;  // fewer are refused
+static int32_t bad_rows;    // no call of so many rows is prepared
 
 static etx_status state_bytes_of_rows(const etx_call* call, size_t* out_bytes) {
   const int32_t rows = etx_call_tensor(call, 0)->sizes[0];
@@ -490,8 +491,8 @@ static etx_status state_bytes_of_rows(const etx_call* call, size_t* out_bytes) {
 }
 
 static etx_status prepare_nothing(etx_call* call) {
-  (void)call;
-  return ETX_OK;
+  if (etx_call_tensor(call, 0)->sizes[0] != bad_rows) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "a bad number of rows");
 }
 
 // Where a kernel states no bytes for the present sizes, those of the largest
@@ -528,8 +529,44 @@ static void bytes_of_a_kernel_that_refuses_are_bounded(void** state) {
                 ETX_UNSUPPORTED);
   assert_int_equal(needed.temporary_bytes, 32);
   least_rows = 0;
+  // There is no answer for sizes at which a call is refused, either.
+  bad_rows = 3;
+  assert_refused(
+      etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag),
+      ETX_BAD_ARGUMENT, "a bad number of rows");
+  bad_rows = 0;
+  assert_ok(etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag));
+  assert_int_equal(needed.temporary_bytes, 12);
   assert_true(test_unload(&loaded));
   test_program_end(p);
+}
+
+// Scratch may have half of all addresses, with outputs that the file has not
+// planned, and no byte more: 7 * 2^60 and 2^60 bytes, then 2^34 more for the
+// first and 2^34 - 1 fewer for the second.
+static void outputs_take_at_most_half_of_all_addresses(void** state) {
+  (void)state;
+  if (SIZE_MAX == UINT32_MAX) skip();
+  for (int more = 0; more < 2; ++more) {
+    test_program* p = test_program_new();
+    etx_program program;
+    etx_memory_needed needed;
+    test_method(p, "forward");
+    const int x = test_borrowed(p, ETX_DTYPE_FLOAT32,
+                                SIZES(1 << 30, 1879048192 + 4 * more));
+    const int y = test_borrowed(
+        p, ETX_DTYPE_UINT8,
+        more ? SIZES(1607480111, 717222863) : SIZES(1 << 30, 1 << 30));
+    test_call(p, "aten::neg", "out", ARGS(x, x, x));
+    test_call(p, "aten::neg", "out", ARGS(y, y, y));
+    assert_ok(etx_program_open(&program, test_file(p), &etx_all_kernels, NULL,
+                               &diag));
+    const etx_status found =
+        etx_method_needed(&program, etx_text_of("forward"), &needed, &diag);
+    assert_int_equal(found, more ? ETX_OUT_OF_RANGE : ETX_OK);
+    if (!more) assert_true(needed.scratch_bytes == (size_t)PTRDIFF_MAX + 1);
+    test_program_end(p);
+  }
 }
 
 int main(void) {
@@ -548,6 +585,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, a_method_in_use_is_not_changed),
       cmocka_unit_test(other_memory_is_checked),
       unit_test_with(ETX_DYNAMIC, bytes_of_a_kernel_that_refuses_are_bounded),
+      unit_test_with(ETX_DYNAMIC, outputs_take_at_most_half_of_all_addresses),
       cmocka_unit_test(a_state_without_its_flag_is_refused),
       cmocka_unit_test(totals_of_late_methods_equal_those_of_early_ones),
   };

@@ -552,11 +552,13 @@ static void a_check_that_fails_at_the_bounds_refuses_their_run(void** state) {
   test_program_end(p);
 }
 
-// State in a private arena may be one byte.
+// State in a private arena may be one byte, which moves to other memory and has
+// its initial data there again.
 static void one_byte_of_initial_data_is_enough(void** state) {
   (void)state;
   run_fixture f;
   static const uint8_t five = 5;
+  _Alignas(16) uint8_t other[64] = {0};
   test_program* p = f.p = test_program_new();
   const uint32_t data = test_initial_data(p, &five, 1);
   test_method(p, "forward");
@@ -565,9 +567,13 @@ static void one_byte_of_initial_data_is_enough(void** state) {
       test_initial(p, test_scratch(p, ETX_DTYPE_UINT8, SIZES(1), 0), data);
   test_output(p, s, "");
   load(&f, "forward");
-  assert_ok(etx_method_run(&f.loaded.method, &diag));
-  assert_int_equal(
-      *(const uint8_t*)test_output_tensor(&f.loaded.method, 0)->data, 5);
+  etx_method* const method = &f.loaded.method;
+  assert_ok(etx_method_run(method, &diag));
+  assert_int_equal(*(const uint8_t*)test_output_tensor(method, 0)->data, 5);
+  const etx_bytes_mut scratch = {other, sizeof other};
+  assert_ok(etx_method_set_memory(method, scratch, method->temporary, &diag));
+  assert_ptr_equal(test_output_tensor(method, 0)->data, other);
+  assert_int_equal(other[0], 5);
   end(&f);
 }
 

@@ -338,6 +338,50 @@ static void bytes_are_stated_for_sizes_of_symbols(void** state) {
   end_sized(&f);
 }
 
+// Each symbol has its own size, or else its largest. The second result lies at
+// a multiple of 16 and of no larger power of two.
+static void each_symbol_has_a_size(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  etx_program program;
+  test_loaded loaded;
+  etx_memory_needed needed;
+  test_blob(p);
+  test_method(p, "sized");
+  test_arenas(p, 176, 0);
+  for (int i = 0; i < 2; ++i) {
+    const test_sizes sizes = i == 0 ? SIZES(32) : SIZES(8);
+    const int x = test_input(
+        p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
+    const int y = test_dynamic(
+        p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, i == 0 ? 0 : 144));
+    const uint32_t symbol = test_symbol(p, i == 0 ? "n" : "m", 1, sizes.at[0]);
+    test_dim(p, (uint32_t)i, 0, symbol, 1, 0);
+    test_call(p, "aten::relu", "out", ARGS(x, y, y));
+    test_output(p, y, "y");
+  }
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "sized", NULL, &diag));
+  const etx_named_size n = {etx_text_of("n"), 4}, m = {etx_text_of("m"), 2};
+  const etx_named_size both[] = {m, n};
+  const struct {
+    const etx_named_size* sizes;
+    size_t count, bytes;
+  } rows[] = {{NULL, 0, 128 + 32},
+              {&n, 1, 16 + 32},
+              {&m, 1, 128 + 8},
+              {both, 2, 16 + 8},
+              {NULL, 0, 128 + 32}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    assert_ok(etx_method_needed_at(&loaded.method, rows[i].sizes, rows[i].count,
+                                   &needed, &diag));
+    assert_int_equal(needed.scratch_bytes, rows[i].bytes);
+  }
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
 // The answer for sizes says nothing about the memory that the method has.
 static void sizes_that_were_asked_about_are_checked_by_a_run(void** state) {
   (void)state;
@@ -580,6 +624,7 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_aligned),
       cmocka_unit_test(private_arenas_are_consecutive),
       unit_test_with(ETX_DYNAMIC, bytes_are_stated_for_sizes_of_symbols),
+      unit_test_with(ETX_DYNAMIC, each_symbol_has_a_size),
       unit_test_with(ETX_DYNAMIC,
                      sizes_that_were_asked_about_are_checked_by_a_run),
       unit_test_with(ETX_DYNAMIC, a_method_in_use_is_not_changed),

@@ -201,8 +201,7 @@ static size_t kept_bytes(const etx_method* method) {
 // The roots of all tensors must be known, and no size may have been used yet.
 static bool may_keep(const etx_method* method) {
   return ETX_DYNAMIC && !method->program->limits.repeats_size_values &&
-         method->scratch_block_count > 0 && method->once == NULL &&
-         method->is_prepared && method->flow == 0 &&
+         method->once == NULL && method->is_prepared && method->flow == 0 &&
          method->version_count == 0 && method->phases == 1 &&
          method->regions == NULL;
 }
@@ -250,9 +249,7 @@ static size_t keep_own(etx_method* method, uint8_t* data) {
   set_uses(method);
   method->once = &functions;
   method->kept = (etx_bytes_mut){data, bytes};
-  method->is_prepared = false;
-  etx_scratch_compaction_restart(method);
-  etx_method_update_pointers(method);
+  method->is_prepared = false;  // the next phase sets their addresses
   return bytes;
 }
 

@@ -4,7 +4,8 @@
 #include "tests/support/loaded_method.h"
 #include "tests/support/test_program.h"
 
-// The stream continues from run to run. etx_method_seed starts it again.
+// The stream continues from run to run. etx_method_seed starts it again, and so
+// does etx_method_reset.
 static void each_method_has_its_own_random_stream(void** unused) {
   (void)unused;
   etx_diag diag;
@@ -35,6 +36,10 @@ static void each_method_has_its_own_random_stream(void** unused) {
   assert_ok(etx_method_run(&loaded.method, &diag));
   assert_ok(etx_method_output(&loaded.method, 0, &value));
   assert_memory_not_equal(drawn[0], value->as.tensor.data, sizeof drawn[0]);
+  assert_ok(etx_method_reset(&loaded.method, &diag));
+  assert_ok(etx_method_run(&loaded.method, &diag));
+  assert_ok(etx_method_output(&loaded.method, 0, &value));
+  assert_memory_equal(drawn[0], value->as.tensor.data, sizeof drawn[0]);
   assert_true(test_unload(&loaded));
   test_program_end(p);
 }

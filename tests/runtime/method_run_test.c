@@ -520,6 +520,63 @@ static void private_state_starts_with_its_initial_data(void** state) {
   end(&f);
 }
 
+// A check of the model may exclude the sizes that a method is loaded with: then
+// it is loaded, and a run of these sizes is refused.
+static void a_check_that_fails_at_the_bounds_refuses_their_run(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  etx_program program;
+  test_loaded loaded;
+  float data[8] = {0};
+  test_blob(p);
+  test_method(p, "forward");
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(8))), "x");
+  test_dim(p, 0, 0, test_symbol(p, "n", 1, 8), 1, 0);
+  const int size = test_int(p, 0), number = test_int(p, 0);
+  test_call(p, "aten::sym_size", "int", ARGS(x, test_int(p, 0), size));
+  test_call(
+      p, "etx::check_range", "",
+      ARGS(size, test_int(p, 1), test_int(p, 4), test_string(p, "n"), number));
+  test_output(p, number, "n");
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
+  for (int32_t count = 8; count > 2; --count) {
+    const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, count);
+    assert_ok(etx_method_set_input(&loaded.method, 0, &input, &diag));
+    assert_status(etx_method_run(&loaded.method, &diag),
+                  count > 4 ? ETX_BAD_ARGUMENT : ETX_OK);
+  }
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
+// State in a private arena may be one byte, which moves to other memory and has
+// its initial data there again.
+static void one_byte_of_initial_data_is_enough(void** state) {
+  (void)state;
+  run_fixture f;
+  static const uint8_t five = 5;
+  _Alignas(16) uint8_t other[64] = {0};
+  test_program* p = f.p = test_program_new();
+  const uint32_t data = test_initial_data(p, &five, 1);
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int s =
+      test_initial(p, test_scratch(p, ETX_DTYPE_UINT8, SIZES(1), 0), data);
+  test_output(p, s, "");
+  load(&f, "forward");
+  etx_method* const method = &f.loaded.method;
+  assert_ok(etx_method_run(method, &diag));
+  assert_int_equal(*(const uint8_t*)test_output_tensor(method, 0)->data, 5);
+  const etx_bytes_mut scratch = {other, sizeof other};
+  assert_ok(etx_method_set_memory(method, scratch, method->temporary, &diag));
+  assert_ptr_equal(test_output_tensor(method, 0)->data, other);
+  assert_int_equal(other[0], 5);
+  end(&f);
+}
+
 typedef struct seen {
   size_t instructions[8];
   size_t begun, ended;
@@ -583,6 +640,9 @@ int main(void) {
       cmocka_unit_test(a_method_in_use_is_busy),
       cmocka_unit_test(constants_are_read_where_the_file_has_them),
       cmocka_unit_test(private_state_starts_with_its_initial_data),
+      cmocka_unit_test(one_byte_of_initial_data_is_enough),
+      unit_test_with(ETX_DYNAMIC,
+                     a_check_that_fails_at_the_bounds_refuses_their_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,11 +93,12 @@ static void a_loop_that_nothing_leaves_is_refused(void** state) {
   end(&f);
 }
 
-// Each jump back takes a round to follow. After 64 rounds no more is judged,
-// so the loop at the end is not found; a run would end at its limit of steps.
+// Each jump back takes a round to follow, and so does what is in front of them
+// all. If 64 rounds find something, no more is judged, so the loop at the end
+// is not found; a run would end at its limit of steps.
 static void too_many_jumps_back_are_not_judged(void** state) {
   (void)state;
-  for (int jumps = 60; jumps <= 70; jumps += 10) {
+  for (int jumps = 62; jumps <= 63; ++jumps) {
     flow f;
     start(&f);
     for (int i = 0; i + 1 < jumps; ++i) {
@@ -109,8 +110,8 @@ static void too_many_jumps_back_are_not_judged(void** state) {
     test_jump_false(f.p, f.flag, 2 * jumps + 3);
     test_jump_false(f.p, f.never, 2 * jumps + 2);
     const etx_status found = load(&f);
-    if ((found == ETX_OK) == (jumps == 60)) fail_msg("%s", diag.text);
-    if (jumps == 60) {
+    if ((found == ETX_OK) == (jumps == 62)) fail_msg("%s", diag.text);
+    if (jumps == 62) {
       assert_true(test_message_has(&diag, "nothing leaves that loop"));
       test_program_end(f.p);
       continue;

@@ -172,6 +172,46 @@ static void a_method_without_scratch_needs_no_block(void** state) {
   end(&f);
 }
 
+// In several blocks, a method needs the bytes of its upper bounds at all sizes,
+// and its values stay where the file has them.
+static void values_stay_in_their_places_at_all_sizes(void** state) {
+  (void)state;
+  board_fixture f;
+  etx_memory_needed needed;
+  float x[4] = {-1, 2, -3, 4};
+  test_program* const p = test_program_new();
+  test_blob(p);
+  test_method(p, "f");
+  test_arenas(p, 16, 0);
+  test_arena(p, 0);
+  test_arena(p, 32);
+  const int in = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4))), "x");
+  test_dim(p, 0, 0, test_symbol(p, "n", 1, 4), 1, 0);
+  const int a =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 0));
+  const int y =
+      test_dynamic(p, test_planned(p, ETX_DTYPE_FLOAT32, SIZES(4), 3, 16));
+  test_call(p, "aten::neg", "out", ARGS(in, a, a));
+  test_call(p, "aten::relu", "out", ARGS(a, y, y));
+  test_output(p, y, "y");
+  start(&f, p);
+  assert_ok(load(&f));
+  const etx_named_size two = {etx_text_of("n"), 2};
+  assert_ok(etx_method_needed_at(&f.method, &two, 1, &needed, &diag));
+  assert_int_equal(needed.scratch_bytes, 16 + 32);
+  for (int32_t count = 4; count > 0; --count) {
+    const float wanted[4] = {1, 0, 3, 0};
+    const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, count);
+    assert_ok(etx_method_set_input(&f.method, 0, &input, &diag));
+    assert_ok(etx_method_run(&f.method, &diag));
+    const etx_tensor* const found = test_output_tensor(&f.method, 0);
+    assert_ptr_equal(found->data, f.second.bytes.data + 16);
+    assert_memory_equal(found->data, wanted, (size_t)count * sizeof *wanted);
+  }
+  end(&f);
+}
+
 static void methods_that_no_board_can_hold_are_refused(void** state) {
   (void)state;
   board_fixture f;
@@ -231,6 +271,7 @@ int main(void) {
       cmocka_unit_test(bytes_of_each_memory_are_stated),
       cmocka_unit_test(blocks_that_do_not_fit_are_refused),
       cmocka_unit_test(a_method_without_scratch_needs_no_block),
+      unit_test_with(ETX_DYNAMIC, values_stay_in_their_places_at_all_sizes),
       unit_test_with(ETX_DYNAMIC, methods_that_no_board_can_hold_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,6 +338,50 @@ static void bytes_are_stated_for_sizes_of_symbols(void** state) {
   end_sized(&f);
 }
 
+// Each symbol has its own size, or else its largest. The second result lies at
+// a multiple of 16 and of no larger power of two.
+static void each_symbol_has_a_size(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  etx_program program;
+  test_loaded loaded;
+  etx_memory_needed needed;
+  test_blob(p);
+  test_method(p, "sized");
+  test_arenas(p, 176, 0);
+  for (int i = 0; i < 2; ++i) {
+    const test_sizes sizes = i == 0 ? SIZES(32) : SIZES(8);
+    const int x = test_input(
+        p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, sizes)), "x");
+    const int y = test_dynamic(
+        p, test_scratch(p, ETX_DTYPE_FLOAT32, sizes, i == 0 ? 0 : 144));
+    const uint32_t symbol = test_symbol(p, i == 0 ? "n" : "m", 1, sizes.at[0]);
+    test_dim(p, (uint32_t)i, 0, symbol, 1, 0);
+    test_call(p, "aten::relu", "out", ARGS(x, y, y));
+    test_output(p, y, "y");
+  }
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "sized", NULL, &diag));
+  const etx_named_size n = {etx_text_of("n"), 4}, m = {etx_text_of("m"), 2};
+  const etx_named_size both[] = {m, n};
+  const struct {
+    const etx_named_size* sizes;
+    size_t count, bytes;
+  } rows[] = {{NULL, 0, 128 + 32},
+              {&n, 1, 16 + 32},
+              {&m, 1, 128 + 8},
+              {both, 2, 16 + 8},
+              {NULL, 0, 128 + 32}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    assert_ok(etx_method_needed_at(&loaded.method, rows[i].sizes, rows[i].count,
+                                   &needed, &diag));
+    assert_int_equal(needed.scratch_bytes, rows[i].bytes);
+  }
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
 // The answer for sizes says nothing about the memory that the method has.
 static void sizes_that_were_asked_about_are_checked_by_a_run(void** state) {
   (void)state;
@@ -479,6 +523,7 @@ static void a_state_without_its_flag_is_refused(void** state) {
 // ---- a kernel that does not state its bytes ----
 
 static int32_t least_rows;  // fewer are refused
+static int32_t bad_rows;    // no call of so many rows is prepared
 
 static etx_status state_bytes_of_rows(const etx_call* call, size_t* out_bytes) {
   const int32_t rows = etx_call_tensor(call, 0)->sizes[0];
@@ -490,8 +535,8 @@ static etx_status state_bytes_of_rows(const etx_call* call, size_t* out_bytes) {
 }
 
 static etx_status prepare_nothing(etx_call* call) {
-  (void)call;
-  return ETX_OK;
+  if (etx_call_tensor(call, 0)->sizes[0] != bad_rows) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "a bad number of rows");
 }
 
 // Where a kernel states no bytes for the present sizes, those of the largest
@@ -528,8 +573,44 @@ static void bytes_of_a_kernel_that_refuses_are_bounded(void** state) {
                 ETX_UNSUPPORTED);
   assert_int_equal(needed.temporary_bytes, 32);
   least_rows = 0;
+  // There is no answer for sizes at which a call is refused, either.
+  bad_rows = 3;
+  assert_refused(
+      etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag),
+      ETX_BAD_ARGUMENT, "a bad number of rows");
+  bad_rows = 0;
+  assert_ok(etx_method_needed_at(&loaded.method, &three, 1, &needed, &diag));
+  assert_int_equal(needed.temporary_bytes, 12);
   assert_true(test_unload(&loaded));
   test_program_end(p);
+}
+
+// Scratch may have half of all addresses, with outputs that the file has not
+// planned, and no byte more: 7 * 2^60 and 2^60 bytes, then 2^34 more for the
+// first and 2^34 - 1 fewer for the second.
+static void outputs_take_at_most_half_of_all_addresses(void** state) {
+  (void)state;
+  if (SIZE_MAX == UINT32_MAX) skip();
+  for (int more = 0; more < 2; ++more) {
+    test_program* p = test_program_new();
+    etx_program program;
+    etx_memory_needed needed;
+    test_method(p, "forward");
+    const int x = test_borrowed(p, ETX_DTYPE_FLOAT32,
+                                SIZES(1 << 30, 1879048192 + 4 * more));
+    const int y = test_borrowed(
+        p, ETX_DTYPE_UINT8,
+        more ? SIZES(1607480111, 717222863) : SIZES(1 << 30, 1 << 30));
+    test_call(p, "aten::neg", "out", ARGS(x, x, x));
+    test_call(p, "aten::neg", "out", ARGS(y, y, y));
+    assert_ok(etx_program_open(&program, test_file(p), &etx_all_kernels, NULL,
+                               &diag));
+    const etx_status found =
+        etx_method_needed(&program, etx_text_of("forward"), &needed, &diag);
+    assert_int_equal(found, more ? ETX_OUT_OF_RANGE : ETX_OK);
+    if (!more) assert_true(needed.scratch_bytes == (size_t)PTRDIFF_MAX + 1);
+    test_program_end(p);
+  }
 }
 
 int main(void) {
@@ -543,11 +624,13 @@ int main(void) {
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_aligned),
       cmocka_unit_test(private_arenas_are_consecutive),
       unit_test_with(ETX_DYNAMIC, bytes_are_stated_for_sizes_of_symbols),
+      unit_test_with(ETX_DYNAMIC, each_symbol_has_a_size),
       unit_test_with(ETX_DYNAMIC,
                      sizes_that_were_asked_about_are_checked_by_a_run),
       unit_test_with(ETX_DYNAMIC, a_method_in_use_is_not_changed),
       cmocka_unit_test(other_memory_is_checked),
       unit_test_with(ETX_DYNAMIC, bytes_of_a_kernel_that_refuses_are_bounded),
+      unit_test_with(ETX_DYNAMIC, outputs_take_at_most_half_of_all_addresses),
       cmocka_unit_test(a_state_without_its_flag_is_refused),
       cmocka_unit_test(totals_of_late_methods_equal_those_of_early_ones),
   };

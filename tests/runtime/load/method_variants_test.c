@@ -316,6 +316,7 @@ static void no_variants_are_none(void** state) {
   add_method(f.p, "f", "aten::neg", 1, 8, 0);
   open_and_load(&f, NULL);
   assert_int_equal(f.count, 0);
+  assert_int_equal(f.needed.structure_bytes, 0);
   assert_ok(etx_method_use_variants(&f.method, (etx_bytes_mut){NULL, 0}, NULL,
                                     &diag));
   run(&f, 3, 1.5f);

@@ -33,13 +33,15 @@ static void note_operator(void* context, etx_text name, etx_text overload,
                              "%t.%t@%z ", name, overload, instruction);
 }
 
+static const char* advice;  // of the cells
+
 // Loads the method with all kernels, whose cells have `dtypes` for every
 // operator. Ends `p`.
 static etx_status load(test_program* p, uint32_t dtypes, uint32_t features,
                        const etx_missing_sink* sink, bool has_check) {
   static uint32_t rows[ETX_OP_COUNT];
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) rows[i] = dtypes;
-  const etx_cells cells = {rows, features, NULL,
+  const etx_cells cells = {rows, features, advice,
                            has_check ? etx_missing_cells_check : NULL};
   const etx_kernel_table table = {etx_all_kernels.kernels,
                                   etx_all_kernels.count, &cells};
@@ -260,6 +262,27 @@ static void too_many_unplanned_outputs_are_refused(void** state) {
   test_program_end(p);
 }
 
+// A selection may say what to do about it, at the end of the message.
+static void the_advice_of_a_selection_is_given(void** state) {
+  (void)state;
+  const char* const message =
+      "method 'forward' needs what the selection of this build does not have: "
+      "'my::own.x' is missing";
+  for (int has_advice = 0; has_advice < 2; ++has_advice) {
+    char wanted[MOST_TEXT];
+    test_program* const p = start();
+    const int f = scratch(p, ETX_DTYPE_FLOAT32, 0);
+    test_call(p, "my::own", "x", ARGS(f, f));
+    test_output(p, f, "");
+    advice = has_advice ? "select again" : NULL;
+    assert_int_equal(load(p, FLOATS, 0, NULL, true), ETX_MISSING_OPERATOR);
+    etx_format_text(wanted, sizeof wanted, "%s%s", message,
+                    has_advice ? "; select again" : "");
+    if (!test_message_is(&diag, wanted)) fail_msg("%s", diag.text);
+  }
+  advice = NULL;
+}
+
 // An operator that no instruction calls is not needed.
 static void an_operator_without_calls_is_not_missing(void** state) {
   (void)state;
@@ -281,6 +304,8 @@ int main(void) {
       unit_test_with(ETX_CELLS && ETX_MESSAGES,
                      features_of_the_selection_are_not_missing),
       unit_test_with(ETX_CELLS && ETX_MESSAGES, long_names_are_cut),
+      unit_test_with(ETX_CELLS && ETX_MESSAGES,
+                     the_advice_of_a_selection_is_given),
       unit_test_with(ETX_CELLS && ETX_MESSAGES,
                      too_many_unplanned_outputs_are_refused),
       unit_test_with(ETX_VIEWS, an_operator_without_calls_is_not_missing),

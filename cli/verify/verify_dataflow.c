@@ -19,6 +19,7 @@
 
 #include "cli/verify/verify_valid_values.h"
 #include "cli/verify/verify_internal.h"
+#include "format/base/reachability.h"
 #include "format/pte/reserved_names.h"
 
 typedef struct dataflow {
@@ -126,7 +127,8 @@ static void write_value(dataflow* f, uint32_t value, size_t step) {
 static void size_value(dataflow* f, uint32_t value) {
   if (f->m->blob != NULL) return;
   etx_verify_value_set_valid(&f->valid, value);
-  if (f->was_written != NULL) f->was_written[value] = true;
+  // discover_states has taken the list for every stock file.
+  if (ETX_ALWAYS(f->was_written != NULL)) f->was_written[value] = true;
 }
 
 static etx_status run_step(dataflow* f, size_t step) {

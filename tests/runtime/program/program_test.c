@@ -66,6 +66,29 @@ static void ports_are_described(void** state) {
 
 // Other exporters may use arena 2 for something else than state. An arena that
 // holds an input is not state.
+// An output that is the new content of the second input.
+static void outputs_say_which_input_they_show(void** state) {
+  (void)state;
+  test_program* const p = test_program_new();
+  etx_program program;
+  etx_port_info port;
+  test_blob(p);
+  test_method(p, "f");
+  test_arenas(p, 64, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "x");
+  test_mutable_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "y");
+  const int out = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  test_call(p, "aten::neg", "out", ARGS(x, out, out));
+  test_shown(p, out, "y", 1);
+  open_program(&program, p);
+  assert_ok(etx_program_input_at(&program, etx_text_of("f"), 1, &port, &diag));
+  assert_true(port.is_mutable);
+  assert_ok(etx_program_output_at(&program, etx_text_of("f"), 0, &port, &diag));
+  assert_int_equal(port.mutated_input, 1);
+  test_program_end(p);
+}
+
 static void an_arena_2_with_an_input_is_not_shared_state(void** state) {
   (void)state;
   test_program* p = test_program_new();
@@ -105,6 +128,9 @@ static void constant_methods_return_several_values(void** state) {
   assert_refused(
       etx_program_constant_at(&program, name, 3, &value, &hold, &diag),
       ETX_OUT_OF_RANGE, "method 'several' has 3");
+  assert_refused(etx_program_constant_at(&program, etx_text_of("other"), 0,
+                                         &value, &hold, &diag),
+                 ETX_NOT_FOUND, "no method 'other'");
   test_program_end(p);
 }
 
@@ -449,6 +475,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_are_described),
       cmocka_unit_test(ports_are_described),
+      cmocka_unit_test(outputs_say_which_input_they_show),
       cmocka_unit_test(an_arena_2_with_an_input_is_not_shared_state),
       cmocka_unit_test(constant_methods_return_several_values),
       cmocka_unit_test(constant_methods_are_read_without_memory),
